@@ -80,22 +80,25 @@ class Problem:
     def file(self) -> SceneFile:
         """Return the same as a scene file declares it, without residuals of one's own."""
         scene = {name: getattr(self.scene, name) for name in Scene.__dataclass_fields__}
-        own = self.own()
-        declared: dict[str, Any] = {k: v for k, v in self.observations.items() if k not in own}
-        search = replace(self.search, loss=self.loss)
+        residuals, search = self.own(), replace(self.search, loss=self.loss)
+        declared: dict[str, Any] = {
+            k: v for k, v in self.observations.items() if k not in residuals
+        }
         return SceneFile(**scene, observations=declared, free=dict(self.free), search=search)
 
     def own(self) -> dict[str, OwnResiduals]:
         """Return the residuals of one's own by name."""
-        return {k: one for k, one in self.observations.items() if isinstance(one, OwnResiduals)}
+        return {
+            k: terms for k, terms in self.observations.items() if isinstance(terms, OwnResiduals)
+        }
 
     def make(self, **options: Any) -> PreparedProblem:
         """Read the observations and build the model; `options` as `make_problem` takes them."""
         from studies.scene.checking import check_scene
 
-        file, own = self.file(), self.own()
-        check_scene(without_own(file, own))
-        return make_problem(file, own, **options)
+        file, residuals = self.file(), self.own()
+        check_scene(without_own(file, residuals))
+        return make_problem(file, residuals, **options)
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,12 +133,12 @@ class Answer:
         parameters = self.solved.problem.parameters
         flat = {k: np.ravel(value) for k, value in self.values.items()}
         rows = []
-        for one in parameters.free:
-            ends = self.intervals.get(one.path)
-            low, high = ends or (np.full(one.start.shape, np.nan),) * 2
-            columns = (one.labels(), flat[one.path], np.ravel(low), np.ravel(high))
+        for free in parameters.free:
+            ends = self.intervals.get(free.path)
+            low, high = ends or (np.full(free.start.shape, np.nan),) * 2
+            columns = (free.labels(), flat[free.path], np.ravel(low), np.ravel(high))
             for label, value, lower, upper in zip(*columns, strict=True):
-                row = {"name": label, "unit": one.unit.strip("-"), "value": float(value)}
+                row = {"name": label, "unit": free.unit.strip("-"), "value": float(value)}
                 row |= {"lower": float(lower), "upper": float(upper)}
                 rows.append({**row, "verdict": self.verdicts.get(label)})
         return rows
@@ -146,8 +149,8 @@ class Answer:
         for row in self.rows():
             ends = f"  {row['lower']:.6g} to {row['upper']:.6g}"
             unit, ends = f" {row['unit']}".rstrip(), ends if np.isfinite(row["lower"]) else ""
-            own = f"  {row['verdict']}" if row["verdict"] else ""
-            lines.append(f"  {row['name']:<24} {row['value']:.6g}{unit}{ends}{own}")
+            verdict = f"  {row['verdict']}" if row["verdict"] else ""
+            lines.append(f"  {row['name']:<24} {row['value']:.6g}{unit}{ends}{verdict}")
         return "\n".join(lines)
 
     def laplace_intervals(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
@@ -214,7 +217,7 @@ def fit(problem: Problem, out: str | Path | None = None, *, seed: int = 0) -> An
 def _recipe(problem: Problem, seed: int) -> Recipe:
     """Return what the numbers of a fit follow from."""
     settings = plain(problem.file())
-    own = {
+    residuals = {
         name: {
             "times": np.asarray(terms.times).tolist(),
             "weight": terms.weight,
@@ -222,7 +225,7 @@ def _recipe(problem: Problem, seed: int) -> Recipe:
         }
         for name, terms in problem.own().items()
     }
-    dependent = {**_absolute(settings), "own": own} if own else _absolute(settings)
+    dependent = {**_absolute(settings), "own": residuals} if residuals else _absolute(settings)
     if code := sources(problem.file()):
         dependent["own_code"] = code
     options = RunOptions(seed=seed)
@@ -237,15 +240,17 @@ def _source(function: Any) -> str:
         source = repr(getattr(function, "__qualname__", None))
     cells = getattr(function, "__closure__", None) or ()
     bound = [np.asarray(cell.cell_contents) for cell in cells]
-    return source + "".join(digest_of(one.tobytes()) for one in bound if one.dtype.kind in "biuf")
+    return source + "".join(
+        digest_of(array.tobytes()) for array in bound if array.dtype.kind in "biuf"
+    )
 
 
 def _absolute(value: Any) -> Any:
     """Return settings whose files are named by absolute paths."""
     if isinstance(value, dict):
-        return {key: _absolute(one) for key, one in value.items()}
+        return {key: _absolute(entry) for key, entry in value.items()}
     if isinstance(value, list):
-        return [_absolute(one) for one in value]
+        return [_absolute(entry) for entry in value]
     is_path = isinstance(value, str) and "\0" not in value and Path(value).exists()
     return str(Path(value).resolve()) if is_path else value
 

@@ -276,7 +276,7 @@ def _sums_by_frame(J: Jacobian, r: np.ndarray, frames: np.ndarray) -> np.ndarray
 def _of_cameras(parameters: Parameters) -> np.ndarray:
     """Return which components of theta are of cameras and fitted beside the answers, (p,)."""
     return parameters.each(
-        [one.path.startswith("cameras.") and not one.is_answer for one in parameters.free]
+        [free.path.startswith("cameras.") and not free.is_answer for free in parameters.free]
     )
 
 

@@ -120,8 +120,8 @@ def with_certificate(
     verdict: answer_verdict.Verdict, certified: dict[str, Any]
 ) -> answer_verdict.Verdict:
     """Return the verdict on an answer, which is not *found* where its gradient is not certified."""
-    own = verdict_of(certified)
-    if verdict.kind is not answer_verdict.Kind.FOUND or own not in (
+    outcome = verdict_of(certified)
+    if verdict.kind is not answer_verdict.Kind.FOUND or outcome not in (
         Outcome.NOT_MADE,
         Outcome.FAILED,
     ):
@@ -130,7 +130,7 @@ def with_certificate(
     return answer_verdict.Verdict(
         answer_verdict.Kind.NOT_FINISHED,
         f"The gradient at the answer is not certified, and the search rests on it: {why}.",
-        {**verdict.numbers, "certificate": str(own)},
+        {**verdict.numbers, "certificate": str(outcome)},
     )
 
 

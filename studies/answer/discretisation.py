@@ -124,10 +124,10 @@ class Change:
             )
         if self.source == SHADING:  # nothing was chosen, so nothing is to be said
             return None
-        own = {LOSS: "loss in contact"}.get(self.source, self.source)
+        source = {LOSS: "loss in contact"}.get(self.source, self.source)
         return (
-            f"What was observed shows the scene's own {own}, so no error of the {own} is counted: "
-            f"{amount}."
+            f"What was observed shows the scene's own {source}, so no error of the {source} "
+            f"is counted: {amount}."
         )
 
 
@@ -217,10 +217,10 @@ def linear_at(problem: SceneProblem, theta: np.ndarray, distance: np.ndarray | N
     """Return residuals and Jacobian at theta, or secants over this distance."""
     if distance is None:
         return problem.residuals_and_jacobian(theta)
-    found = secant_jacobian(partial(residuals_at, problem), theta, distance, problem.bounds)
-    if found is None:
+    linear = secant_jacobian(partial(residuals_at, problem), theta, distance, problem.bounds)
+    if linear is None:
         raise FloatingPointError("The simulation blows up beside the answer.")
-    return found
+    return linear
 
 
 def _share(
@@ -263,12 +263,12 @@ def _share(
         return float(-(dr - made_up @ c) / square) if square > ROUNDING * dd else np.nan
 
     parts = [(instants[start], sums(start, end)) for start, end in spans]
-    total = [sum(each) for each in zip(*(part for _, part in parts), strict=True)]
+    total = [sum(each) for each in zip(*(of_span for _, of_span in parts), strict=True)]
     without = (
-        zip(*(part for at, part in parts if not block[0] <= at <= block[-1]), strict=True)
+        zip(*(of_span for at, of_span in parts if not block[0] <= at <= block[-1]), strict=True)
         for block in blocks
     )
-    each = np.array([share([sum(part) for part in left]) for left in without])
+    each = np.array([share([sum(terms) for terms in left]) for left in without])
     B = len(each)
     error = np.sqrt((B - 1) / B * np.square(each - each.mean()).sum())
     return share(total), float(error)

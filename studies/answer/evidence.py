@@ -131,45 +131,45 @@ class Evidence:
         return self.intervals is not None and not self.intervals.reason
 
 
-def relative_half_widths(found: Evidence) -> np.ndarray:
+def relative_half_widths(evidence: Evidence) -> np.ndarray:
     """Return the half-width of the interval with model error of every value, relative, `(p,)`.
 
     Relative to the value where it is positive, otherwise to the length of the vector that it is a
     component of, or to a part of its bounds if that is more.
     """
-    assert found.intervals is not None
-    low, high = found.intervals.model
-    value = found.parameters.natural(found.theta)
-    half = np.where(is_log(found.parameters), np.maximum(high - value, 0.0), (high - low) / 2.0)
-    return half / np.maximum(value_scale(found.parameters, found.theta), 1e-300)
+    assert evidence.intervals is not None
+    low, high = evidence.intervals.model
+    value = evidence.parameters.natural(evidence.theta)
+    half = np.where(is_log(evidence.parameters), np.maximum(high - value, 0.0), (high - low) / 2.0)
+    return half / np.maximum(value_scale(evidence.parameters, evidence.theta), 1e-300)
 
 
-def worst_combination(found: Evidence) -> dict[str, float]:
+def worst_combination(evidence: Evidence) -> dict[str, float]:
     """Return the weights of the direction in theta of the largest variance, by label."""
-    assert found.intervals is not None
-    chosen = found.components
-    covariance = found.intervals.covariance[np.ix_(chosen, chosen)]
-    scale = theta_scale(found.parameters, found.theta)[chosen]
+    assert evidence.intervals is not None
+    chosen = evidence.components
+    covariance = evidence.intervals.covariance[np.ix_(chosen, chosen)]
+    scale = theta_scale(evidence.parameters, evidence.theta)[chosen]
     direction = np.linalg.eigh(covariance / np.outer(scale, scale))[1][:, -1]
-    labels = [found.parameters.theta_labels[i] for i in chosen]
+    labels = [evidence.parameters.theta_labels[i] for i in chosen]
     return largest_components(direction, labels, NAMED)
 
 
-def differences(found: Evidence, basin: Rival, least: float) -> list[int]:
+def differences(evidence: Evidence, basin: Rival, least: float) -> list[int]:
     """Return the answers in which a basin differs: by this part of it, outside the interval."""
-    value, other = (found.parameters.natural(theta) for theta in (found.theta, basin.theta))
-    scale = value_scale(found.parameters, found.theta)
+    value, other = (evidence.parameters.natural(theta) for theta in (evidence.theta, basin.theta))
+    scale = value_scale(evidence.parameters, evidence.theta)
     smaller = np.minimum(scale, np.abs(other))  # twice the value and half of it differ alike
-    scale = np.where(is_log(found.parameters), smaller, scale)
+    scale = np.where(is_log(evidence.parameters), smaller, scale)
     apart = np.abs(other - value) / np.maximum(scale, 1e-300)
     is_other = apart > least
-    if found.has_intervals and found.intervals is not None:
-        low, high = found.intervals.model
+    if evidence.has_intervals and evidence.intervals is not None:
+        low, high = evidence.intervals.model
         is_other &= (other < low) | (other > high)
-    return sorted((i for i in found.components if is_other[i]), key=lambda i: -apart[i])
+    return sorted((i for i in evidence.components if is_other[i]), key=lambda i: -apart[i])
 
 
-def how_much_worse(found: Evidence, basin: Rival) -> float:
+def how_much_worse(evidence: Evidence, basin: Rival) -> float:
     """Return how much more of the motion a basin leaves than the answer, as a factor.
 
     By frames: what the appearance gets wrong in the first frame is subtracted from both. The
@@ -177,9 +177,13 @@ def how_much_worse(found: Evidence, basin: Rival) -> float:
     as far as what the answer leaves can make it: of residuals e and e + d the squares differ by
     |d|^2 + 2 e.d, and what is by chance is at most 2 |e| |d|, |d| <= |e + d| + |e|.
     """
-    left, other_left, still = found.residual_squares, basin.residual_squares, found.still_squares
+    left, other_left, still = (
+        evidence.residual_squares,
+        basin.residual_squares,
+        evidence.still_squares,
+    )
     if left is None or other_left is None or still is None or len(left) < 2 or not still[1:].any():
-        return basin.loss / max(found.loss, 1e-300)
+        return basin.loss / max(evidence.loss, 1e-300)
     motion = float(still[1:].mean())
     least = LEAST_UNEXPLAINED * motion
     mine = max(float(left[1:].mean() - left.min()), least)

@@ -38,16 +38,16 @@ def fit_warnings(result: dict[str, Any]) -> list[str]:
 
     One does so where most of what is left is one colour on the body or behind it.
     """
-    found = result["offset"]  # None where images are not compared with films as they are
-    if found is None or found["share"] < CONSTANT:
+    constant = result["offset"]  # None where images are not compared with films as they are
+    if constant is None or constant["share"] < CONSTANT:
         return []
-    if max(abs(number) for name in ("body", "background") for number in found[name]) < VISIBLE:
+    if max(abs(number) for name in ("body", "background") for number in constant[name]) < VISIBLE:
         return []
     body, behind = (
-        "({:+.2f}, {:+.2f}, {:+.2f})".format(*found[name]) for name in ("body", "background")
+        "({:+.2f}, {:+.2f}, {:+.2f})".format(*constant[name]) for name in ("body", "background")
     )
     return [
-        f"{min(found['share'], 1.0):.0%} of the residual is a constant: the fit differs in RGB "
+        f"{min(constant['share'], 1.0):.0%} of the residual is a constant: the fit differs in RGB "
         f"by {body} on the body and by {behind} behind it, where white is 1. That is not "
         "motion but the look: light, colours or background do not fit the images, and the "
         "values may be bent to make up for it. Set them (in a scene file: a body's "

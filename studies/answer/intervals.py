@@ -159,7 +159,7 @@ def intervals(  # noqa: PLR0913 -- what an interval may rest on
     residual = upper_bound(upper_bound(sources["pixel"], sources["lasting"]), sources["jackknife"])
     with_model = residual + sources["drift"] + sources["floor"]
     covariance = fit.in_theta(with_model)
-    by_source = {name: fit.in_theta(own) for name, own in sources.items()}
+    by_source = {name: fit.in_theta(whitened) for name, whitened in sources.items()}
     of_noise = float(stdtrit(n - p, 0.5 + LEVEL / 2.0))
     quantile = float(stdtrit(max(fit.n_blocks - 1, 1), 0.5 + LEVEL / 2.0))
     gradient = fit.J.T @ fit.r
@@ -170,27 +170,27 @@ def intervals(  # noqa: PLR0913 -- what an interval may rest on
         quantile * _deviation(covariance),
         2.0 * gradient,
         _remaining(parameters, theta, fit.R, gradient),
-        {name: _deviation(own) for name, own in by_source.items()},
+        {name: _deviation(matrix) for name, matrix in by_source.items()},
         quantile=quantile,
     )
 
 
 def widened(
-    own: Intervals, parameters: Parameters, theta: np.ndarray, more: np.ndarray, *, source: str
+    before: Intervals, parameters: Parameters, theta: np.ndarray, more: np.ndarray, *, source: str
 ) -> Intervals:
     """Return intervals whose model error has one more source, of this covariance of theta, (p, p).
 
     `source` is its name. Those that could not be computed stay as they are.
     """
-    if own.reason:
-        return own
-    covariance = own.covariance + more
+    if before.reason:
+        return before
+    covariance = before.covariance + more
     return replace(
-        own,
-        model=natural_interval(parameters, theta, covariance, own.quantile),
+        before,
+        model=natural_interval(parameters, theta, covariance, before.quantile),
         covariance=covariance,
-        half_width=own.quantile * _deviation(covariance),
-        parts={**own.parts, source: _deviation(more)},
+        half_width=before.quantile * _deviation(covariance),
+        parts={**before.parts, source: _deviation(more)},
     )
 
 
@@ -200,14 +200,14 @@ class _Whitened:
     def __init__(self, J: Jacobian, r: np.ndarray, frames: np.ndarray, R: np.ndarray) -> None:
         self.R, self.J, self.r = R, J, r
         rows: slice | np.ndarray = slice(0, np.count_nonzero(frames >= 0))  # a view if possible
-        own = frames[rows]
-        if own.min(initial=0) < 0 or (own[1:] < own[:-1]).any():
+        kept = frames[rows]
+        if kept.min(initial=0) < 0 or (kept[1:] < kept[:-1]).any():
             rows = np.argsort(frames, kind="stable")
             rows = rows[frames[rows] >= 0]
-            own = frames[rows]
+            kept = frames[rows]
         self.rows_J, self.rows_r = J[rows], r[rows]
-        starts = np.flatnonzero(np.append(True, own[1:] != own[:-1]))
-        self.bounds = np.append(starts, len(own))
+        starts = np.flatnonzero(np.append(True, kept[1:] != kept[:-1]))
+        self.bounds = np.append(starts, len(kept))
         self.n_frames = len(starts)
         self.n_blocks = min(BLOCKS, self.n_frames)
 
@@ -227,10 +227,10 @@ class _Whitened:
             frames, pixels = np.divmod(self.rows_J.rows, sizes[0])
             pixels, places = np.unique(pixels, return_inverse=True)  # with a slope in some frame
             by_frame = self.rows_r.reshape(self.n_frames, -1)[:, pixels]
-            own, columns = np.zeros_like(by_frame), []
+            column, columns = np.zeros_like(by_frame), []
             for values in self.rows_J.values.T:
-                own[frames, places] = values
-                columns.append((own @ by_frame.T).ravel())
+                column[frames, places] = values
+                columns.append((column @ by_frame.T).ravel())
             scores = self.white(np.stack(columns, axis=1))  # of all pairs of frames
             return scores.T @ scores
         scores = self.white(self.scores(self.bounds))

@@ -120,7 +120,7 @@ def margins(motion: Motion) -> dict[str, ContactMargins]:
 def margins_by_window(motion: Motion) -> Iterator[dict[str, ContactMargins]]:
     """Yield the margins of windows of states that keep to the budget; nothing without contact."""
     model = model_of(motion.system)
-    if model is not None and any(one.touches for one in model.forces.values()):
+    if model is not None and any(force.touches for force in model.forces.values()):
         settled = isinstance(motion.system, Settled)
         for run in [motion.at(np.zeros(1, int)).run()] if settled else _windows(motion):
             yield contact_margins(model, run)
@@ -150,7 +150,7 @@ def _joined(parts: Sequence[ContactMargins]) -> ContactMargins:
     if len(parts) == 1:
         return parts[0]
     series = ("steps", "touch", "leaving", "damping", "slip", "shape")
-    joined = {key: np.concatenate([getattr(part, key) for part in parts]) for key in series}
+    joined = {key: np.concatenate([getattr(window, key) for window in parts]) for key in series}
     return replace(parts[0], **joined)
 
 

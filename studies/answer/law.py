@@ -42,13 +42,13 @@ def errors_by_law(problem: SceneProblem, theta: np.ndarray) -> tuple[np.ndarray,
         x = np.asarray(motion.run().x) if x is None else x
         # bending with a number of its own does not depend on this one
         hinges = None if f"{name}.bending" in values else forces.get(f"{name}_bending")
-        part = LAW * abs(mean_strain(sheet, x, hinges if isinstance(hinges, Hinges) else None))
+        share = LAW * abs(mean_strain(sheet, x, hinges if isinstance(hinges, Hinges) else None))
         i = labels.index(path)
-        out[i] = part * theta_scale(problem.parameters, theta)[i]
-        if part > NOTED:
+        out[i] = share * theta_scale(problem.parameters, theta)[i]
+        if share > NOTED:
             notes.append(
                 f"`{name}` stretches so far that laws of cloth differ: with another one {path} "
-                f"could be {100 * part:.0f} % off. Its interval counts that."
+                f"could be {100 * share:.0f} % off. Its interval counts that."
             )
     return out, notes
 
@@ -73,7 +73,7 @@ def _bending(sheet: NeoHookeanTriangles, x: np.ndarray, hinges: Hinges | None) -
         return 0.0
     shape = hinges.stiffness * rest_shape(hinges.rest_positions, hinges.hinges)
     energy = 0.0
-    for one in x:
-        turn = dihedral_angle(one, hinges.hinges) - hinges.rest_angle
+    for positions in x:
+        turn = dihedral_angle(positions, hinges.hinges) - hinges.rest_angle
         energy += float((2.0 * shape * (1.0 - np.cos(0.5 * turn))).sum())
     return energy / float(np.mean(sheet.mu + 0.5 * sheet.lam))

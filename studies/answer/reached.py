@@ -70,16 +70,16 @@ def _held(goal: Goal, size: float, measured: Mapping[str, float]) -> list[tuple[
     """Return each measure that has a bar in words, and whether the bar is held."""
     bars = bars_of(goal, size)
     cover, distance, gain = (measured.get(name) for name in ("cover", "distance", "gain"))
-    found = []
+    measures = []
     if gain is not None and "gain" in bars:
         text = f"the centre of mass ends {gain:.2g} m nearer to the goal than it begins"
         asked = f"at least {bars['gain']:.2g} m is asked of a goal that is meant to be out of reach"
-        found.append((f"{text} ({asked})", gain >= bars["gain"]))
+        measures.append((f"{text} ({asked})", gain >= bars["gain"]))
     if cover is not None and "cover" in bars:
         text = f"the last picture covers {cover:.2f} of what it and the target show together"
-        found.append((f"{text} (at least {goal.cover:g} is asked)", cover >= goal.cover))
+        measures.append((f"{text} (at least {goal.cover:g} is asked)", cover >= goal.cover))
     if distance is not None and "distance" in bars:
         near = bars["distance"]
         text = f"the centre of mass ends {distance:.2g} m from that of the goal"
-        found.append((f"{text} (at most {near:.2g} m)", distance <= near))
-    return found
+        measures.append((f"{text} (at most {near:.2g} m)", distance <= near))
+    return measures

@@ -27,11 +27,11 @@ def theta_scale(parameters: Parameters, theta: np.ndarray) -> np.ndarray:
     return np.where(is_log(parameters), 1.0, in_theta)
 
 
-def percent(part: float) -> str:
+def percent(share: float) -> str:
     """Return a part in percent, with two digits."""
-    if 0.0 < part < LEAST_SHOWN:
+    if 0.0 < share < LEAST_SHOWN:
         return f"less than {100.0 * LEAST_SHOWN:g} %"
-    return f"{100.0 * part:.0f} %" if part >= 0.1 else f"{100.0 * part:.2g} %"
+    return f"{100.0 * share:.0f} %" if share >= 0.1 else f"{100.0 * share:.2g} %"
 
 
 def uncertainty(error: float, unit: str) -> str:

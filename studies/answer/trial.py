@@ -64,8 +64,10 @@ class Trial:
 
     def covariance(self, quantile: float) -> np.ndarray:
         """Return what widens a covariance of theta as the losses say, (p, p)."""
-        own = np.where(self.widening > AGREES, np.minimum(self.widening, LARGEST) ** 2 - 1.0, 0.0)
-        return (self.ends.T * own) @ self.ends / quantile**2
+        excess = np.where(
+            self.widening > AGREES, np.minimum(self.widening, LARGEST) ** 2 - 1.0, 0.0
+        )
+        return (self.ends.T * excess) @ self.ends / quantile**2
 
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers, ready for JSON."""
@@ -166,17 +168,17 @@ def _interval_ends(
     except np.linalg.LinAlgError:
         return np.zeros((0, len(scale)))
     half = np.maximum(half_width, LEAST_SIZE * 1e-6 * scale)  # of a fit to rounding it is 0
-    own = list(components)
-    if not (np.isfinite(G).all() and scale[own].all() and np.isfinite(half[own]).all()):
+    chosen = list(components)
+    if not (np.isfinite(G).all() and scale[chosen].all() and np.isfinite(half[chosen]).all()):
         return np.zeros((0, len(scale)))
-    widest = sorted(own, key=lambda i: -half[i] / scale[i])[:MOST_ANSWERS]
+    widest = sorted(chosen, key=lambda i: -half[i] / scale[i])[:MOST_ANSWERS]
     ends = [half[i] * np.eye(len(scale))[i] for i in widest]
-    if len(own) > 1:
-        among = G[np.ix_(own, own)] / np.outer(scale[own], scale[own])
+    if len(chosen) > 1:
+        among = G[np.ix_(chosen, chosen)] / np.outer(scale[chosen], scale[chosen])
         _, axes = np.linalg.eigh(among)
         for axis in axes.T[::-1][:MOST_COMBINED]:
             # the change of all components that goes with the one of the answers along the axis
-            along = G[:, own] @ np.linalg.solve(G[np.ix_(own, own)], axis * scale[own])
-            within = np.abs(along[own]) / half[own]
+            along = G[:, chosen] @ np.linalg.solve(G[np.ix_(chosen, chosen)], axis * scale[chosen])
+            within = np.abs(along[chosen]) / half[chosen]
             ends.append(along / max(within.max(), 1e-300))
     return np.array(ends)

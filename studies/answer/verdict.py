@@ -26,8 +26,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from studies.answer import evidence
-from studies.answer.evidence import Evidence, MissingTerm
+from studies.answer.evidence import (
+    Evidence,
+    MissingTerm,
+    differences,
+    how_much_worse,
+    relative_half_widths,
+    worst_combination,
+)
 from studies.answer.scales import NARROWEST, percent, theta_scale, value_scale
 from studies.optimizers.problem import Status
 from studies.problem.parameters import COLORS
@@ -198,16 +204,18 @@ class Verdict:
         return {"kind": str(self.kind), "reason": self.reason, "numbers": self.numbers}
 
 
-def judge_each(found: Evidence) -> dict[str, str]:
+def judge_each(evidence: Evidence) -> dict[str, str]:
     """Return the kind of the verdict on every number that is asked for alone, by label.
 
     What is wrong with the whole, such as a motion that is not explained, is so with each.
     """
-    alone = {found.parameters.labels[i]: replace(found, answers=(i,)) for i in found.components}
+    alone = {
+        evidence.parameters.labels[i]: replace(evidence, answers=(i,)) for i in evidence.components
+    }
     return {label: str(judge(each).kind) for label, each in alone.items()}
 
 
-def judge(found: Evidence) -> Verdict:
+def judge(evidence: Evidence) -> Verdict:
     """Return the verdict on an answer."""
     tests = (
         not_finished,
@@ -222,17 +230,17 @@ def judge(found: Evidence) -> Verdict:
         several_answers,
         misses_truth,
     )
-    verdict = next((failed for test in tests if (failed := test(found)) is not None), None)
+    verdict = next((failed for test in tests if (failed := test(evidence)) is not None), None)
     if verdict is not None and verdict.kind is Kind.NOT_FINISHED:
-        return _with_unexplained(verdict, found)
-    return verdict or _found(found)
+        return _with_unexplained(verdict, evidence)
+    return verdict or _found(evidence)
 
 
-def _with_unexplained(verdict: Verdict, found: Evidence) -> Verdict:
+def _with_unexplained(verdict: Verdict, evidence: Evidence) -> Verdict:
     """Return the verdict of a search that is not finished, with how well it explains so far."""
-    what, left, most = "motion", found.unexplained_pictures, UNEXPLAINED
-    if found.explained is not None:
-        left = found.explained.unexplained
+    what, left, most = "motion", evidence.unexplained_pictures, UNEXPLAINED
+    if evidence.explained is not None:
+        left = evidence.explained.unexplained
     else:
         what, most = "variance in the pictures", UNEXPLAINED_PICTURES
     if left is None or "unexplained" in verdict.numbers:
@@ -249,78 +257,78 @@ def _with_unexplained(verdict: Verdict, found: Evidence) -> Verdict:
     return Verdict(verdict.kind, f"{misfit} {verdict.reason}", numbers)
 
 
-def not_finished(found: Evidence) -> Verdict | None:
+def not_finished(evidence: Evidence) -> Verdict | None:
     """Return the verdict of a search with a step left that matters."""
-    if found.status is Status.NOT_FINITE or not np.isfinite(found.loss):
+    if evidence.status is Status.NOT_FINITE or not np.isfinite(evidence.loss):
         return Verdict(
             Kind.NOT_FINISHED,
             "The loss is not finite: the simulation blew up. Lower the time step, move the start, "
             "or tighten the bounds.",
-            {"status": found.status.name},
+            {"status": evidence.status.name},
         )
-    if found.status is Status.CONVERGED or found.loss <= ROUNDING * found.loss_at_start:
+    if evidence.status is Status.CONVERGED or evidence.loss <= ROUNDING * evidence.loss_at_start:
         return None
-    if not found.has_intervals:
-        if found.status in (Status.STALLED, Status.SETTLED):
+    if not evidence.has_intervals:
+        if evidence.status in (Status.STALLED, Status.SETTLED):
             return None
         return Verdict(
             Kind.NOT_FINISHED,
             "The evaluations are spent before the search converged, and no step left can be "
             "estimated. Allow more evaluations and resume.",
-            {"status": found.status.name},
+            {"status": evidence.status.name},
         )
-    assert found.intervals is not None
-    step = np.abs(found.intervals.remaining)
-    scale = theta_scale(found.parameters, found.theta)
-    half = np.minimum(found.intervals.half_width, WIDE * scale)  # far from an optimum it is wide
+    assert evidence.intervals is not None
+    step = np.abs(evidence.intervals.remaining)
+    scale = theta_scale(evidence.parameters, evidence.theta)
+    half = np.minimum(evidence.intervals.half_width, WIDE * scale)  # far from an optimum it is wide
     matters = np.maximum(STEP * scale, STEP_OF_INTERVAL * half)
-    worst = max(found.components, key=lambda i: step[i] / max(matters[i], 1e-300))
+    worst = max(evidence.components, key=lambda i: step[i] / max(matters[i], 1e-300))
     if step[worst] <= matters[worst]:
         return None
-    label = found.parameters.theta_labels[worst]
+    label = evidence.parameters.theta_labels[worst]
     return Verdict(
         Kind.NOT_FINISHED,
-        f"The search ended ({found.status.name.lower().replace('_', ' ')}) with a step of "
-        f"{found.intervals.remaining[worst]:+.2g} left in {label}. Allow more evaluations, or "
+        f"The search ended ({evidence.status.name.lower().replace('_', ' ')}) with a step of "
+        f"{evidence.intervals.remaining[worst]:+.2g} left in {label}. Allow more evaluations, or "
         "start from where it ended.",
-        {"status": found.status.name, "remaining_step": float(step[worst]), "parameter": label},
+        {"status": evidence.status.name, "remaining_step": float(step[worst]), "parameter": label},
     )
 
 
-def evaluations_spent(found: Evidence) -> Verdict | None:
+def evaluations_spent(evidence: Evidence) -> Verdict | None:
     """Return the verdict of a search whose evaluations were spent before its loss settled."""
-    is_exact = found.loss <= ROUNDING * found.loss_at_start
-    if found.status is not Status.MAX_EVALUATIONS or is_exact:
+    is_exact = evidence.loss <= ROUNDING * evidence.loss_at_start
+    if evidence.status is not Status.MAX_EVALUATIONS or is_exact:
         return None
-    if found.explained is not None and found.explained.unexplained > HOPELESS * UNEXPLAINED:
+    if evidence.explained is not None and evidence.explained.unexplained > HOPELESS * UNEXPLAINED:
         return None  # it does not explain the footage, and a longer search would not either
     return Verdict(
         Kind.NOT_FINISHED,
         "The evaluations are spent while the loss still falls. Allow more evaluations "
         "(`search.max_evaluations`).",
-        {"status": found.status.name},
+        {"status": evidence.status.name},
     )
 
 
-def stands_still(found: Evidence) -> Verdict | None:
+def stands_still(evidence: Evidence) -> Verdict | None:
     """Return the verdict of a search whose answers are where it began, to the bit."""
-    chosen, intervals = found.components, found.intervals
-    if found.start is None or not chosen or found.loss <= ROUNDING * found.loss_at_start:
+    chosen, intervals = evidence.components, evidence.intervals
+    if evidence.start is None or not chosen or evidence.loss <= ROUNDING * evidence.loss_at_start:
         return None
     leaves_no_trace = intervals is not None and intervals.reason  # which says more
-    if leaves_no_trace or not np.array_equal(found.theta[chosen], found.start[chosen]):
+    if leaves_no_trace or not np.array_equal(evidence.theta[chosen], evidence.start[chosen]):
         return None
     return Verdict(
         Kind.NOT_FINISHED,
         "The answer is where the search began: no step lowered the loss. Start elsewhere, or look "
         "at the loss about it with `adjsim scan`.",
-        {"status": found.status.name},
+        {"status": evidence.status.name},
     )
 
 
-def fails_the_trial(found: Evidence) -> Verdict | None:
+def fails_the_trial(evidence: Evidence) -> Verdict | None:
     """Return the verdict of an answer about which the loss is not as its gradient promises."""
-    trial = found.trial
+    trial = evidence.trial
     if trial is None or not trial.is_rough:
         return None
     what = (
@@ -332,10 +340,10 @@ def fails_the_trial(found: Evidence) -> Verdict | None:
     jumps = (
         "contacts lose energy by `damping`, whose force jumps at touch (give them a `dissipation`)"
     )
-    if found.film_without_seams:  # of a motion without touch
+    if evidence.film_without_seams:  # of a motion without touch
         jumps = (
             "colours jump at edges inside the outline of a body, which have no slope (set "
-            f"`observations.{found.film_without_seams}.seams` = true)"
+            f"`observations.{evidence.film_without_seams}.seams` = true)"
         )
     return Verdict(
         Kind.NOT_FINISHED,
@@ -345,9 +353,9 @@ def fails_the_trial(found: Evidence) -> Verdict | None:
     )
 
 
-def misses_simulated(found: Evidence) -> Verdict | None:
+def misses_simulated(evidence: Evidence) -> Verdict | None:
     """Return the verdict of a simulated film of which the answer leaves more than the truth."""
-    film, by_truth = found.explained, found.unexplained_by_truth
+    film, by_truth = evidence.explained, evidence.unexplained_by_truth
     if film is None or by_truth is None or film.unexplained <= (most := by_truth + SIMULATED):
         return None
     return Verdict(
@@ -359,14 +367,14 @@ def misses_simulated(found: Evidence) -> Verdict | None:
     )
 
 
-def does_not_explain(found: Evidence) -> Verdict | None:
+def does_not_explain(evidence: Evidence) -> Verdict | None:
     """Return the verdict of a fit that leaves too much of the motion, or of the pictures."""
-    film, pictures = found.explained, found.unexplained_pictures
-    share = WITHOUT_GRADIENTS if found.is_without_gradients else 1.0
+    film, pictures = evidence.explained, evidence.unexplained_pictures
+    share = WITHOUT_GRADIENTS if evidence.is_without_gradients else 1.0
     unexplained, predicted_most = share * UNEXPLAINED, share * PREDICTED
     checks: list[Check] = []
-    if found.missing is not None:
-        checks.append(_lacks_term(found, found.missing))
+    if evidence.missing is not None:
+        checks.append(_lacks_term(evidence, evidence.missing))
     if pictures is not None:
         text = (
             f"The fit leaves {percent(pictures)} of the variance in the pictures unexplained (at "
@@ -400,15 +408,15 @@ def does_not_explain(found: Evidence) -> Verdict | None:
             (film.first, FIRST, first, numbers),
             (film.predicted_unexplained, predicted_most, predicted, numbers),
         ]
-    for name, missed in found.predictions.items():
+    for name, missed in evidence.predictions.items():
         text = (
             f"`{name}` was kept from the search, and the answer leaves {percent(missed)} of its "
             f"{what} unexplained (at most {percent(PREDICTED)} is accepted). Check its camera, "
             f"{check}."
         )
         checks.append((missed, PREDICTED, text, {"observation": name, "unexplained": missed}))
-    if found.bent is not None:
-        label, far = found.bent
+    if evidence.bent is not None:
+        label, far = evidence.bent
         text = (
             f"The fit moves {label} by {far:.3g} of its standard deviations from where the first "
             f"frame shows it (at most {BENT:g} are accepted), to make up for something else. Check "
@@ -416,75 +424,75 @@ def does_not_explain(found: Evidence) -> Verdict | None:
             "camera."
         )
         checks.append((far, BENT, text, {"parameter": label, "deviations": far}))
-    if found.strayed is not None:
-        label, far = found.strayed
+    if evidence.strayed is not None:
+        label, far = evidence.strayed
         text = (
             f"{label} ends {far:.3g} standard deviations from what the scene declares (at most "
             f"{STRAYED:g} are accepted), to make up for something else. Check sizes, frame rate, "
             "masses and the kind of body, then the camera."
         )
         checks.append((far, STRAYED, text, {"parameter": label, "deviations": far}))
-    if found.size_warning:
-        checks.append((np.inf, 0.0, found.size_warning, {}))
+    if evidence.size_warning:
+        checks.append((np.inf, 0.0, evidence.size_warning, {}))
     for left, most, text, numbers in checks:
         if left is not None and left > most:
             return Verdict(Kind.DOES_NOT_EXPLAIN, text, {**numbers, "threshold": most})
     return None
 
 
-def _lacks_term(found: Evidence, missing: MissingTerm) -> Check:
+def _lacks_term(evidence: Evidence, missing: MissingTerm) -> Check:
     """Return how far a missing term changes the answers, in their half-widths without it."""
     counted = np.abs(missing.change)
     half = np.full_like(counted, np.inf)
-    if found.has_intervals and found.intervals is not None:
-        half = np.sqrt(np.maximum(np.square(found.intervals.half_width) - counted**2, 0.0))
-    chosen = found.components
+    if evidence.has_intervals and evidence.intervals is not None:
+        half = np.sqrt(np.maximum(np.square(evidence.intervals.half_width) - counted**2, 0.0))
+    chosen = evidence.components
     worst = max(chosen, key=lambda i: counted[i] / max(half[i], 1e-300))
-    before = found.parameters.natural(found.theta)[worst]
-    after = found.parameters.natural(found.theta + missing.change)[worst]
+    before = evidence.parameters.natural(evidence.theta)[worst]
+    after = evidence.parameters.natural(evidence.theta + missing.change)[worst]
     value = ", ".join(f"{number:.3g}" for number in np.ravel(missing.value))
     text = (
         f"One more number explains what is left: with {missing.path} = {value}"
         f"{f' {missing.unit}'.rstrip(' -')} the answer leaves {percent(missing.left_with)} of the "
         f"motion unexplained instead of {percent(missing.left)}, and "
-        f"{found.parameters.labels[worst]} would be {after:.4g} instead of {before:.4g}. Add it "
+        f"{evidence.parameters.labels[worst]} would be {after:.4g} instead of {before:.4g}. Add it "
         f"under [free] of the scene file: {missing.line}"
     )
     far = float(counted[worst] / max(half[worst], 1e-300))
     return far, 1.0, text, missing.to_dict()
 
 
-def several_answers(found: Evidence) -> Verdict | None:
+def several_answers(evidence: Evidence) -> Verdict | None:
     """Return the verdict where another basin with other values is not clearly worse."""
-    value = found.parameters.natural(found.theta)
-    for basin in sorted(found.basins, key=lambda one: one.loss):
-        if not np.isfinite(basin.loss) or not (differ := evidence.differences(found, basin, OTHER)):
+    value = evidence.parameters.natural(evidence.theta)
+    for basin in sorted(evidence.basins, key=lambda basin: basin.loss):
+        if not np.isfinite(basin.loss) or not (differ := differences(evidence, basin, OTHER)):
             continue
-        ratio = evidence.how_much_worse(found, basin)
+        ratio = how_much_worse(evidence, basin)
         if ratio > WORSE:
             continue
-        other = found.parameters.natural(basin.theta)
+        other = evidence.parameters.natural(basin.theta)
         named = ", ".join(
-            f"{found.parameters.labels[i]} = {other[i]:.4g} instead of {value[i]:.4g}"
+            f"{evidence.parameters.labels[i]} = {other[i]:.4g} instead of {value[i]:.4g}"
             for i in differ[:SHOWN]
         )
-        words = _words(found)
+        words = _words(evidence)
         return Verdict(
             Kind.SEVERAL_ANSWERS,
             f"Another optimum explains the {words.seen} as well (it leaves {ratio:.3g} times as "
             f"much): {named}. Narrow the bounds to exclude one of them, or {words.more}.",
-            {"ratio": ratio, "threshold": WORSE, "loss": found.loss, "other_loss": basin.loss},
+            {"ratio": ratio, "threshold": WORSE, "loss": evidence.loss, "other_loss": basin.loss},
         )
     return None
 
 
-def at_a_bound(found: Evidence) -> Verdict | None:
+def at_a_bound(evidence: Evidence) -> Verdict | None:
     """Return the verdict where a bound stops the search in some parameter.
 
     Colours may be black or white: nothing lies beyond.
     """
-    parameters, theta = found.parameters, found.theta
-    left = None if found.explained is None else found.explained.unexplained
+    parameters, theta = evidence.parameters, evidence.theta
+    left = None if evidence.explained is None else evidence.explained.unexplained
     first = also = ""
     if left is not None and left > UNEXPLAINED:
         accepted = f"at most {percent(UNEXPLAINED)} is accepted"
@@ -493,7 +501,7 @@ def at_a_bound(found: Evidence) -> Verdict | None:
         also = f" {percent(left)} of the motion is unexplained there."
     width = parameters.upper - parameters.lower
     near = NEAR_BOUND * np.where(np.isfinite(width), width, 1.0)
-    slope = np.nan_to_num(found.slope)
+    slope = np.nan_to_num(evidence.slope)
     for end, distance, is_out in (
         ("lower", theta - parameters.lower, slope >= 0.0),
         ("upper", parameters.upper - theta, slope <= 0.0),
@@ -513,18 +521,18 @@ def at_a_bound(found: Evidence) -> Verdict | None:
     return None
 
 
-def is_too_coarse(found: Evidence) -> Verdict | None:
+def is_too_coarse(evidence: Evidence) -> Verdict | None:
     """Return the verdict of an answer that a finer mesh or step, other contacts or laws change."""
-    value = found.parameters.natural(found.theta)
-    scale = np.maximum(value_scale(found.parameters, found.theta), 1e-300)
-    for source, step in found.refinements.items():
-        relative = (found.parameters.natural(found.theta + step) - value) / scale
-        changed = sorted(found.components, key=lambda i: -abs(relative[i]))
+    value = evidence.parameters.natural(evidence.theta)
+    scale = np.maximum(value_scale(evidence.parameters, evidence.theta), 1e-300)
+    for source, step in evidence.refinements.items():
+        relative = (evidence.parameters.natural(evidence.theta + step) - value) / scale
+        changed = sorted(evidence.components, key=lambda i: -abs(relative[i]))
         changed = [i for i in changed if abs(relative[i]) > COARSE][:SHOWN]
         if not changed:
             continue
         named = " and ".join(
-            f"{found.parameters.labels[i]} would be {percent(abs(relative[i]))} "
+            f"{evidence.parameters.labels[i]} would be {percent(abs(relative[i]))} "
             f"{'larger' if relative[i] > 0.0 else 'smaller'}"
             for i in changed
         )
@@ -532,47 +540,48 @@ def is_too_coarse(found: Evidence) -> Verdict | None:
         return Verdict(
             Kind.NOT_DETERMINED,
             f"{finer} {named} (at most {percent(COARSE)} is accepted), {what_to_do}",
-            {"parameter": found.parameters.labels[changed[0]], "threshold": COARSE,
+            {"parameter": evidence.parameters.labels[changed[0]], "threshold": COARSE,
              "relative_change": float(relative[changed[0]])},
         )  # fmt: skip
     return None
 
 
-def not_determined(found: Evidence) -> Verdict | None:
+def not_determined(evidence: Evidence) -> Verdict | None:
     """Return the verdict where the interval with model error of an answer is too wide."""
-    if found.intervals is None:
+    if evidence.intervals is None:
         return None
-    if found.intervals.reason:
-        if not found.worst_direction and not found.needs_intervals:
+    if evidence.intervals.reason:
+        if not evidence.worst_direction and not evidence.needs_intervals:
             return None
         along = (
-            f" The combination determined worst is {combination(found.worst_direction)}. Fix one "
-            f"of these, or {_words(found).better}."
-            if found.worst_direction
+            f" The combination determined worst is {combination(evidence.worst_direction)}. Fix "
+            f"one of these, or {_words(evidence).better}."
+            if evidence.worst_direction
             else " Leave fewer parameters free."
         )
         return Verdict(
             Kind.NOT_DETERMINED,
-            f"No intervals: {found.intervals.reason}.{along}",
-            {"worst_direction": found.worst_direction},
+            f"No intervals: {evidence.intervals.reason}.{along}",
+            {"worst_direction": evidence.worst_direction},
         )
-    widths = evidence.relative_half_widths(found)
-    chosen = found.components
+    widths = relative_half_widths(evidence)
+    chosen = evidence.components
     worst = max(chosen, key=lambda i: widths[i])
     if widths[worst] <= WIDE:
         return None
-    weights = evidence.worst_combination(found)
-    label = found.parameters.labels[worst]
+    weights = worst_combination(evidence)
+    label = evidence.parameters.labels[worst]
     along = (
         f" The combination determined worst is {combination(weights)}." if len(chosen) > 1 else ""
     )
-    what_to_do = f"Fix a value that you know, or {_words(found).better}."
-    if advice := _advice(found, worst, MOSTLY):
+    what_to_do = f"Fix a value that you know, or {_words(evidence).better}."
+    if advice := _advice(evidence, worst, MOSTLY):
         along, what_to_do = "", advice
     return Verdict(
         Kind.NOT_DETERMINED,
-        f"The 95 % interval of {label} with model error is ± {_width(found, worst, widths[worst])} "
-        f"(at most ± {_width(found, worst, WIDE)} is accepted).{along} {what_to_do}",
+        f"The 95 % interval of {label} with model error is ± "
+        f"{_width(evidence, worst, widths[worst])} (at most ± {_width(evidence, worst, WIDE)} "
+        f"is accepted).{along} {what_to_do}",
         {
             "parameter": label,
             "relative_half_width": float(min(widths[worst], 1e6)),
@@ -582,17 +591,17 @@ def not_determined(found: Evidence) -> Verdict | None:
     )
 
 
-def misses_truth(found: Evidence) -> Verdict | None:
+def misses_truth(evidence: Evidence) -> Verdict | None:
     """Return the verdict of a synthetic study whose answer is far from the truth all the same."""
-    if found.truth is None:
+    if evidence.truth is None:
         return None
-    value = found.parameters.natural(found.theta)
-    off = np.abs(value - found.truth) / np.maximum(np.abs(found.truth), 1e-300)
-    off = np.where(is_log(found.parameters), off, 0.0)
-    worst = max(found.components, key=lambda i: off[i])
+    value = evidence.parameters.natural(evidence.theta)
+    off = np.abs(value - evidence.truth) / np.maximum(np.abs(evidence.truth), 1e-300)
+    off = np.where(is_log(evidence.parameters), off, 0.0)
+    worst = max(evidence.components, key=lambda i: off[i])
     if off[worst] <= WIDE:
         return None
-    label, words = found.parameters.labels[worst], _words(found)
+    label, words = evidence.parameters.labels[worst], _words(evidence)
     return Verdict(
         Kind.NOT_DETERMINED,
         f"{label} is {percent(off[worst])} off the value that the {words.seen} was made with. "
@@ -601,65 +610,70 @@ def misses_truth(found: Evidence) -> Verdict | None:
     )
 
 
-def _found(found: Evidence) -> Verdict:
+def _found(evidence: Evidence) -> Verdict:
     """Return the verdict of an answer against which nothing was found."""
     numbers: dict[str, Any] = {}
     parts, quote = [], "Cite the interval with model error: the other one counts noise alone."
-    if found.has_intervals:
-        widths = evidence.relative_half_widths(found)
-        worst = max(found.components, key=lambda i: widths[i])
+    if evidence.has_intervals:
+        widths = relative_half_widths(evidence)
+        worst = max(evidence.components, key=lambda i: widths[i])
         numbers["relative_half_width"] = float(widths[worst])
-        label = found.parameters.labels[worst]
+        label = evidence.parameters.labels[worst]
         parts.append(
             f"the widest 95 % interval with model error is that of {label}, "
-            f"± {_width(found, worst, widths[worst])}"
+            f"± {_width(evidence, worst, widths[worst])}"
         )
         quote = quote if widths[worst] >= NARROWEST else ""
-        quote = f"{quote} {_advice(found, worst, MOSTLY)}".strip()
-    if found.explained is not None:
-        numbers |= found.explained.to_dict()
-        parts.append(f"{percent(found.explained.unexplained)} of the motion is unexplained")
-        if (left := found.explained.predicted_unexplained) is not None:
+        quote = f"{quote} {_advice(evidence, worst, MOSTLY)}".strip()
+    if evidence.explained is not None:
+        numbers |= evidence.explained.to_dict()
+        parts.append(f"{percent(evidence.explained.unexplained)} of the motion is unexplained")
+        if (left := evidence.explained.predicted_unexplained) is not None:
             parts.append(f"{percent(left)} in the frames that were held back")
-    if found.unexplained_pictures is not None:
-        numbers["unexplained"] = found.unexplained_pictures
+    if evidence.unexplained_pictures is not None:
+        numbers["unexplained"] = evidence.unexplained_pictures
         parts.append(
-            f"{percent(found.unexplained_pictures)} of the pictures' variance is unexplained"
+            f"{percent(evidence.unexplained_pictures)} of the pictures' variance is unexplained"
         )
         parts += [
             f"{percent(left)} of `{name}`, which was kept from the search"
-            for name, left in found.predictions.items()
+            for name, left in evidence.predictions.items()
         ]
-    if found.trial is not None:
-        numbers["widening"] = found.trial.to_dict()["widening"]
-    if found.is_without_gradients:
+    if evidence.trial is not None:
+        numbers["widening"] = evidence.trial.to_dict()["widening"]
+    if evidence.is_without_gradients:
         numbers["without_gradients"] = True
         parts.append("found without gradients, which are not the slope of the loss here")
-    text = "; ".join(parts) or f"the loss is {found.loss:.2e}"
-    if not found.has_intervals and found.unexplained_pictures is not None:
+    text = "; ".join(parts) or f"the loss is {evidence.loss:.2e}"
+    if not evidence.has_intervals and evidence.unexplained_pictures is not None:
         quote = "There are no intervals: the pictures are all that is judged."
-        if not found.predictions:
+        if not evidence.predictions:
             quote += " Keep one from the search to see whether it is predicted (`validate = true`)."
     return Verdict(Kind.FOUND, f"{text[0].upper()}{text[1:]}. {quote}".rstrip(), numbers)
 
 
-def _advice(found: Evidence, i: int, least: float) -> str:
+def _advice(evidence: Evidence, i: int, least: float) -> str:
     """Return how the interval of number i would narrow, if so much of it was declared."""
-    if found.budget is None or (label := found.parameters.labels[i]) not in found.budget.labels:
+    if (
+        evidence.budget is None
+        or (label := evidence.parameters.labels[i]) not in evidence.budget.labels
+    ):
         return ""
-    return found.budget.advice(found.budget.labels.index(label), least)
+    return evidence.budget.advice(evidence.budget.labels.index(label), least)
 
 
-def _words(found: Evidence) -> Words:
-    return words_for(moves=found.unexplained_pictures is None, is_of_forces=found.is_of_forces)
+def _words(evidence: Evidence) -> Words:
+    return words_for(
+        moves=evidence.unexplained_pictures is None, is_of_forces=evidence.is_of_forces
+    )
 
 
-def _width(found: Evidence, i: int, relative: float) -> str:
-    scale = float(value_scale(found.parameters, found.theta)[i])
-    half = float(evidence.relative_half_widths(found)[i]) * scale
-    if half < abs(float(found.parameters.natural(found.theta)[i])):
+def _width(evidence: Evidence, i: int, relative: float) -> str:
+    scale = float(value_scale(evidence.parameters, evidence.theta)[i])
+    half = float(relative_half_widths(evidence)[i]) * scale
+    if half < abs(float(evidence.parameters.natural(evidence.theta)[i])):
         return percent(relative)
-    unit = str(found.parameters.each([free.unit for free in found.parameters.free])[i])
+    unit = str(evidence.parameters.each([free.unit for free in evidence.parameters.free])[i])
     return f"{relative * scale:.2g} {unit.strip('-')}".rstrip()
 
 

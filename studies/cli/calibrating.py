@@ -44,8 +44,8 @@ def camera_table(
         raise StudyError(
             f"`--name` must be letters from A to Z, digits and _, not first a digit, got {name!r}."
         )
-    found = [_corners(cv2, path, (columns, rows)) for path in pictures]
-    sizes = {size for _, size in found}
+    detections = [_corners(cv2, path, (columns, rows)) for path in pictures]
+    sizes = {size for _, size in detections}
     if len(sizes) > 1:
         raise StudyError(
             "`PICTURE`: all pictures must have one size, got "
@@ -57,12 +57,12 @@ def camera_table(
     ((width, height),) = sizes
     flags = cv2.CALIB_ZERO_TANGENT_DIST | cv2.CALIB_FIX_K3 | cv2.CALIB_FIX_ASPECT_RATIO
     guess = np.array([[width, 0, (width - 1) / 2], [0, width, (height - 1) / 2], [0, 0, 1]], float)
-    if len(found) < FEW:
+    if len(detections) < FEW:
         flags |= cv2.CALIB_FIX_PRINCIPAL_POINT | cv2.CALIB_FIX_K1 | cv2.CALIB_FIX_K2
-    points = [pixels for pixels, _ in found]
+    points = [pixels for pixels, _ in detections]
     try:
         off, K, lens, turns, shifts = cv2.calibrateCamera(
-            [board] * len(found), points, (width, height), guess, np.zeros(5),
+            [board] * len(detections), points, (width, height), guess, np.zeros(5),
             flags=flags | cv2.CALIB_USE_INTRINSIC_GUESS,
         )  # fmt: skip
     except cv2.error as error:
@@ -73,7 +73,7 @@ def camera_table(
     R, t = cv2.Rodrigues(turns[0])[0], shifts[0].ravel()
     u, v = points[0][0]
     lines = [
-        f"# From {len(found)} picture(s); corners are off by {off:.2f} pixels on average. The",
+        f"# From {len(detections)} picture(s); corners are off by {off:.2f} pixels on average. The",
         f"# origin is the corner at column {u:.0f} and row {v:.0f} of {pictures[0].name},",
         f"# x along its row of {columns} corners, y up, z out of the board.",
         f"[cameras.{name}]",
@@ -87,7 +87,7 @@ def camera_table(
         doubts.append(
             f"`--square` is {square:g} m. If it is in millimetres, give {1e-3 * square:g}."
         )
-    if len(found) < FEW:
+    if len(detections) < FEW:
         doubts.append(
             f"With less than {FEW} pictures the principal point is taken to be in the middle and "
             "the lens to have no distortion, and a board seen straight on says little of the "
@@ -104,7 +104,7 @@ def camera_table(
 def _board(corners: str) -> tuple[int, int]:
     """Return how many inner corners a board has, columns and rows."""
     parts = corners.lower().split("x")
-    counts = [int(part) for part in parts if re.fullmatch(r"\s*[0-9]{1,3}\s*", part)]
+    counts = [int(text) for text in parts if re.fullmatch(r"\s*[0-9]{1,3}\s*", text)]
     if len(parts) != 2 or len(counts) != 2 or min(counts) < 3:
         raise StudyError(
             f"`--corners` must be the inner corners as COLUMNSxROWS, from 3 to 999 each, such as "

@@ -46,31 +46,33 @@ def check_command(path: Path, overrides: Sequence[str], *, as_json: bool) -> Non
         console.print(f"advice: {line}", soft_wrap=True)
 
 
-def facts(found: dict[str, Any]) -> list[str]:
+def facts(summary: dict[str, Any]) -> list[str]:
     """Return what else is known, in lines."""
     lines = []
-    if found["rank"] is not None:
-        lines.append(f"rank: {found['rank']} of {count(found['asked'], 'direction')} determined")
-        if found["asked"] > 1:
-            lines.append(f"determined worst: {combination(found['worst_direction'])}")
-    for name, budget in found["budget"].items():
+    if summary["rank"] is not None:
+        lines.append(
+            f"rank: {summary['rank']} of {count(summary['asked'], 'direction')} determined"
+        )
+        if summary["asked"] > 1:
+            lines.append(f"determined worst: {combination(summary['worst_direction'])}")
+    for name, budget in summary["budget"].items():
         largest = budget["parts"][0]
         lines.append(
             f"largest part of the interval of {name}: {percent(largest['half_width'])} of "
             f"{percent(budget['half_width'])}, for {largest['name']}"
         )
-    if found["beside"]:
+    if summary["beside"]:
         lines.append(
-            f"fitted beside: {count(found['beside'], 'number')} of cameras, looks and start times"
+            f"fitted beside: {count(summary['beside'], 'number')} of cameras, looks and start times"
         )
-    lines.append(f"bodies: {found['elements']}")
-    if found["n_steps"] is not None:
-        frames, steps = count(found["frames"], "frame"), count(found["n_steps"], "step")
-        lines.append(f"time: {frames}, {steps} of {found['dt']:.3g} s")
-    if (growth := found["growth"]) is not None:
+    lines.append(f"bodies: {summary['elements']}")
+    if summary["n_steps"] is not None:
+        frames, steps = count(summary["frames"], "frame"), count(summary["n_steps"], "step")
+        lines.append(f"time: {frames}, {steps} of {summary['dt']:.3g} s")
+    if (growth := summary["growth"]) is not None:
         lines.append(
             f"growth of the gradient: {growth['times']:.2g} times in {growth['seconds']:.3g} s"
         )
-    if (seconds := found["seconds_per_evaluation"]) is not None:
+    if (seconds := summary["seconds_per_evaluation"]) is not None:
         lines.append(f"one evaluation: {seconds:.2g} s")
     return lines

@@ -36,8 +36,8 @@ def settings_text(command: str, args: Sequence[str]) -> str:
     for name in args:
         if files := documents(command, name):
             *before, settings = (file.read_text(encoding="utf-8") for file in files)
-            own = "".join(f"\n{name}, {files[0]}:\n\n{text}" for text in before)
-            return f"{own}\nSettings, each to be given as key=value, {files[-1]}:\n\n{settings}"
+            about = "".join(f"\n{name}, {files[0]}:\n\n{text}" for text in before)
+            return f"{about}\nSettings, each to be given as key=value, {files[-1]}:\n\n{settings}"
     return f"\n`adjsim {command} NAME --help` shows the settings of NAME as well.\n"
 
 

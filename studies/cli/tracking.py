@@ -155,10 +155,10 @@ def _check(
 ) -> None:  # fmt: skip
     if (color is None) == (not background):
         raise StudyError("Give one of `--color 'R G B'` and `--background`.")
-    if color is not None and not all(0.0 <= one <= 1.0 for one in color):
+    if color is not None and not all(0.0 <= channel <= 1.0 for channel in color):
         raise StudyError(
             "`--color` must be three numbers from 0 to 1, got "
-            f"{' '.join(f'{one:g}' for one in color)}. Divide levels up to 255 by 255."
+            f"{' '.join(f'{channel:g}' for channel in color)}. Divide levels up to 255 by 255."
         )
     if hue and (color is None or not np.ptp(color)):
         raise StudyError("`--hue` needs a `--color` that is no grey: greys have no hue.")

@@ -52,20 +52,20 @@ def _interruptible(check: Callable[[], Coverage]) -> Coverage:
     A pool left to itself first finishes all that it was given. The processes are started by a
     thread that holds SIGINT back, which they inherit: on Ctrl-C they print no tracebacks.
     """
-    found: Future[Coverage] = Future()
+    coverage: Future[Coverage] = Future()
 
     def work() -> None:
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
-            found.set_result(check())
+            coverage.set_result(check())
         except BaseException as error:  # raised by `result`
-            found.set_exception(error)
+            coverage.set_exception(error)
 
     resource_tracker.ensure_running()  # started by the first process, it would let SIGINT through
     worker = threading.Thread(target=work, daemon=True)
     try:
         worker.start()
-        return found.result()
+        return coverage.result()
     except KeyboardInterrupt:
         while worker.is_alive():  # a process may be about to start
             for process in multiprocessing.active_children():

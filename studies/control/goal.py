@@ -109,13 +109,13 @@ def _seen_at_the_goal(prepared: PreparedProblem) -> dict[str, np.ndarray]:
 
 def _pictured(observers: Sequence[Observer]) -> Observer | None:
     """Return the film whose last picture is measured: the one that ends last."""
-    films = [one for one in observers if one.IS_PICTURE]
-    return max(films, key=lambda one: one.start + one.times[-1], default=None)
+    films = [observer for observer in observers if observer.IS_PICTURE]
+    return max(films, key=lambda film: film.start + film.times[-1], default=None)
 
 
 def _centered(observers: Sequence[Observer]) -> PointObserver | None:
-    points = (one for one in observers if isinstance(one, PointObserver))
-    return next((one for one in points if one.is_center), None)
+    points = (observer for observer in observers if isinstance(observer, PointObserver))
+    return next((observer for observer in points if observer.is_center), None)
 
 
 def _center_of(problem: SceneProblem) -> PointObserver | None:
@@ -125,7 +125,7 @@ def _center_of(problem: SceneProblem) -> PointObserver | None:
         return None
     mass = np.asarray(system.mass, np.float64)
     weights = scipy.sparse.csr_array((mass / mass.sum())[None])
-    end = max(one.start + one.times[-1] for one in problem.observers)
+    end = max(observer.start + observer.times[-1] for observer in problem.observers)
     nothing = np.zeros((1, 1, 3))
     return PointObserver(
         CENTER, 1.0, np.array([end]), 0.0, np.zeros(1, int), nothing, 1.0, weights, "",

@@ -33,18 +33,20 @@ Records = list[dict[str, Any]]
 
 def curve(status: str, history: Sequence[Evaluation]) -> dict[str, Any]:
     """Return every evaluation of a search, and which one it returns: that of the lowest loss."""
-    losses = np.array([one.loss for one in history])
-    names = [name for name in MEASURES if any(name in one.values for one in history)]
-    spent = np.diff([0, *(one.spent for one in history)])
-    seconds = np.diff([0.0, *(one.seconds for one in history)])
+    losses = np.array([evaluation.loss for evaluation in history])
+    names = [name for name in MEASURES if any(name in evaluation.values for evaluation in history)]
+    spent = np.diff([0, *(evaluation.spent for evaluation in history)])
+    seconds = np.diff([0.0, *(evaluation.seconds for evaluation in history)])
     return {
         "status": status,
         "chosen": int(np.argmin(losses)),
         "seconds": history[-1].seconds,
         "evaluation": float(np.median(seconds / spent)),  # the first may compile
-        "spent": [one.spent for one in history],
-        "losses": [one.loss if np.isfinite(one.loss) else None for one in history],
-        **{name: [one.values.get(name) for one in history] for name in names},
+        "spent": [evaluation.spent for evaluation in history],
+        "losses": [
+            evaluation.loss if np.isfinite(evaluation.loss) else None for evaluation in history
+        ],
+        **{name: [evaluation.values.get(name) for evaluation in history] for name in names},
     }
 
 
@@ -104,28 +106,39 @@ def ends_lines(records: Records, failed: Records) -> list[list[Any]]:
     """
     head = [*_head(records), "reason"]
     lines = [
-        [record["instance"], kind, one["spent"][at], one["losses"][at], *_measures(one, at), None]
+        [
+            record["instance"],
+            kind,
+            search["spent"][at],
+            search["losses"][at],
+            *_measures(search, at),
+            None,
+        ]
         for record in records
-        for kind, one in record["searches"].items()
-        for at in (one["chosen"],)
+        for kind, search in record["searches"].items()
+        for at in (search["chosen"],)
     ]
-    lines += [[one["instance"], *[None] * (len(head) - 2), one["reason"]] for one in failed]
+    lines += [
+        [failure["instance"], *[None] * (len(head) - 2), failure["reason"]] for failure in failed
+    ]
     return [head, *sorted(lines, key=lambda line: line[0])]
 
 
 def curves_lines(records: Records) -> list[list[Any]]:
     """Return a line for each evaluation of every search; one that blew up has no numbers."""
     lines = [
-        [record["instance"], kind, spent, one["losses"][at], *_measures(one, at)]
+        [record["instance"], kind, spent, search["losses"][at], *_measures(search, at)]
         for record in records
-        for kind, one in record["searches"].items()
-        for at, spent in enumerate(one["spent"])
+        for kind, search in record["searches"].items()
+        for at, spent in enumerate(search["spent"])
     ]
     return [_head(records), *lines]
 
 
 def _head(records: Records) -> list[Any]:
-    units = {name: f" [{one.unit}]" if one.unit else "" for name, one in MEASURES.items()}
+    units = {
+        name: f" [{measure.unit}]" if measure.unit else "" for name, measure in MEASURES.items()
+    }
     names = [f"{name}{units[name]}" for name in measures_of(records)]
     return ["instance", "supervision", "evaluation", "loss", *names]
 

@@ -85,10 +85,10 @@ def drawn_at_random(
     evaluator = Evaluator(watched, n, log=log, callback=seen)
     for _ in range(n):
         natural = [
-            np.ravel(np.broadcast_to(numbers(file.goal.random[one.path], rng), one.start.shape))
-            if one.path in file.goal.random
-            else rng.standard_normal(one.start.size)
-            for one in parameters.free
+            np.ravel(np.broadcast_to(numbers(file.goal.random[free.path], rng), free.start.shape))
+            if free.path in file.goal.random
+            else rng.standard_normal(free.start.size)
+            for free in parameters.free
         ]
         evaluator.residual(parameters.theta(np.concatenate(natural)))
     best = evaluator.best
@@ -99,7 +99,7 @@ def drawn_at_random(
 
 def falls(history: Sequence[Evaluation]) -> bool:
     """Whether the best loss fell over the last quarter of a search by a part that counts."""
-    losses = [one.loss for one in history]
+    losses = [evaluation.loss for evaluation in history]
     before = min(losses[: -(-3 * len(losses) // 4)], default=np.inf)
     return min(losses, default=np.inf) < (1.0 - FALLS) * before
 

@@ -99,9 +99,9 @@ def verify(path: Path) -> tuple[bool, list[str]]:
     """Check every shard of a folder against the index; return whether all are well, and lines."""
     folder = RunFolder.open(path)
     spec, entries = read_spec(folder), read_index(folder)
-    faults = [one.fault(folder) for one in entries]
-    lines = [f"{one.file}  {wrong or 'ok'}" for one, wrong in zip(entries, faults, strict=True)]
-    there = sum(one.count for one in entries)
+    faults = [entry.fault(folder) for entry in entries]
+    lines = [f"{entry.file}  {wrong or 'ok'}" for entry, wrong in zip(entries, faults, strict=True)]
+    there = sum(entry.count for entry in entries)
     if there < spec.count:
         lines.append(f"{there} of {spec.count} scenes are made: go on with `--resume`")
     good, total = faults.count(None), len(spec.shards())

@@ -45,11 +45,11 @@ def write_report(folder: RunFolder) -> tuple[Path, list[str]]:
         raise StudyError(
             f"The data set {folder.path} is not whole. Go on with it: `{folder.how_to_go_on()}`."
         )
-    videos, columns = _read_shards([folder.file(one.file) for one in entries], spec.film)
+    videos, columns = _read_shards([folder.file(entry.file) for entry in entries], spec.film)
     write_jpeg(folder.file(SHEET), as_uint8(_mosaic(videos[:, :1])[0]))
     write_video(folder.file(FILM), _mosaic(videos), FPS, crf=18, pad=True)
     folder.write_text(SPREAD, _spread(spec, columns))
-    facts = _summary(spec, columns, sum(one.bytes for one in entries))
+    facts = _summary(spec, columns, sum(entry.bytes for entry in entries))
     report = _report(folder, spec, facts, _table(spec, columns, len(videos)))
     return write_page(folder, report), [f"{key}: {value}" for key, value in facts.items()]
 

@@ -76,7 +76,7 @@ def make_samples(file: SceneFile, options: RunOptions, numbers: Sequence[int]) -
 def require_simulated(file: SceneFile, options: RunOptions) -> None:
     """Raise what is wrong with the first scene, if none of the first ones can be simulated."""
     samples = (make_samples(file, options, [number])[0] for number in range(TRIED))
-    problems = (str(one["problem"]) for one in samples)
+    problems = (str(sample["problem"]) for sample in samples)
     first = next(problems)
     if first and all(problems):
         raise StudyError(first)

@@ -151,14 +151,14 @@ def read_index(folder: RunFolder) -> list[Entry]:
         return []
     names = [field.name for field in fields(Entry)]
     rows = folder.read_json(INDEX, _Index)["shards"]
-    return [Entry(**{name: one[name] for name in names}) for one in rows]
+    return [Entry(**{name: row[name] for name in names}) for row in rows]
 
 
 def write_index(folder: RunFolder, spec: Spec, entries: Sequence[Entry]) -> None:
     """Write the index: what the data set is, and its shards with checksums."""
     content = {"format": FORMAT, "scene": spec.name, "count": spec.count, "seed": spec.options.seed}
     splits = {which: _of_split(range(spec.count), which) for which in SPLITS}
-    folder.write_json(INDEX, {**content, **splits, "shards": [vars(one) for one in entries]})
+    folder.write_json(INDEX, {**content, **splits, "shards": [vars(entry) for entry in entries]})
 
 
 def _checksum(path: Path) -> str:

@@ -87,7 +87,7 @@ class Exercise:
     @property
     def chapter(self) -> int:
         """The chapter of the course that it belongs to."""
-        return next(chapter for chapter, own in CHAPTERS.items() if self.number in own)
+        return next(chapter for chapter, numbers in CHAPTERS.items() if self.number in numbers)
 
     @cached_property
     def name(self) -> str:
@@ -107,7 +107,7 @@ class Exercise:
     @property
     def mistakes(self) -> list[Mistake]:
         """Return the declared mistakes."""
-        return [Mistake(*one) for one in self.functions["MISTAKES"]]
+        return [Mistake(*row) for row in self.functions["MISTAKES"]]
 
     @cached_property
     def derived(self) -> list[Mistake]:

@@ -40,8 +40,8 @@ def write(number: int, path: Path | None) -> str:
         check += f" {shlex.quote(str(path))}"
     if path.exists():
         raise StudyError(f"{path} is there already. Grade it, {check}, or remove it.")
-    with replacing(path) as part:
-        part.write_text(exercise.student_file(check), encoding="utf-8")
+    with replacing(path) as temporary:
+        temporary.write_text(exercise.student_file(check), encoding="utf-8")
     return f"{path}: {exercise.title}. Fill the gap at its end, then: {check}"
 
 
@@ -86,9 +86,9 @@ def grade_class(folder: Path, number: int | None = None) -> None:
 def _grades(files: list[tuple[int, Path]]) -> Iterator[tuple]:
     """Yield for each file the result, how many cotangents are right, of how many, and why."""
 
-    def run(one: tuple[int, Path]) -> Answers | Exception:
+    def run(file: tuple[int, Path]) -> Answers | Exception:
         try:
-            return run_student(_find(one[0]), one[1], prints=False)
+            return run_student(_find(file[0]), file[1], prints=False)
         except Exception as error:  # whatever a program does: the others are graded
             return error
 
@@ -100,7 +100,7 @@ def _grades(files: list[tuple[int, Path]]) -> Iterator[tuple]:
             exercise = exercises()[number]
             result = grade(exercise, answers, path.read_text(encoding="utf-8", errors="replace"))
             n_right = int(result.right.all(axis=1).sum())
-            what = [f"({one.line}) {one.kind}" for one in result.mistakes]
+            what = [f"({mistake.line}) {mistake.kind}" for mistake in result.mistakes]
             word = "right" if result.passed else "wrong"
             yield word, n_right, len(result.right), ", ".join(what)
 

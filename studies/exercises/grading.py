@@ -68,7 +68,7 @@ def grade(exercise: Exercise, answers: Answers, source: str) -> Grade:
     lines += [f"{name} {guess}." for name, guess in guesses.items()]
     if len(explained) + len(guesses) < len(wrong):
         values = {
-            name: one for name, one in _values(solution, answers).items() if name not in guesses
+            name: value for name, value in _values(solution, answers).items() if name not in guesses
         }
         lines += _first_wrong_value(exercise, values, source)
     for i in wrong[:1]:
@@ -124,7 +124,7 @@ def _explain(
         return is_missing == (mistake.kind == "dropped")
 
     ours_at, theirs_at = _assigned(exercise.solution), _assigned(source)
-    left, found = set(wrong), []
+    left, causes = set(wrong), []
     every = [*exercise.mistakes, *exercise.derived]
     singles = [(mistake,) for mistake in every]
     for candidates in (singles, combinations(every, 2)):
@@ -141,15 +141,16 @@ def _explain(
             explains.append((mistakes, same))
         while explains:
             mistakes, same = max(
-                explains, key=lambda one: (len(one[1] & left), len(one[1]), all(map(fits, one[0])))
+                explains,
+                key=lambda pair: (len(pair[1] & left), len(pair[1]), all(map(fits, pair[0]))),
             )
             if not same & left:
                 break
-            found += [mistake for mistake in mistakes if mistake not in found]
+            causes += [mistake for mistake in mistakes if mistake not in causes]
             left -= same
         if not left - guessed:
             break
-    return found, set(wrong) - left
+    return causes, set(wrong) - left
 
 
 def _guess(exercise: Exercise, ours: list[np.ndarray], got: np.ndarray, i: int) -> str | None:
@@ -235,14 +236,14 @@ def _line_of(exercise: Exercise, mistake: Mistake, source: str) -> int | None:
 
 def _assigned(source: str) -> dict[str, list[int]]:
     """Return the lines of the adjoint that assign to each variable, or that `return`."""
-    found: dict[str, list[int]] = {}
+    assigned: dict[str, list[int]] = {}
     for function in ast.parse(source).body:
         if isinstance(function, ast.FunctionDef) and function.name.endswith("_vjp"):
             statements = [node for node in ast.walk(function) if isinstance(node, ast.stmt)]
             for statement in statements:
                 for name in _targets(statement):
-                    found.setdefault(name, []).append(statement.lineno)
-    return {name: sorted(lines) for name, lines in found.items()}
+                    assigned.setdefault(name, []).append(statement.lineno)
+    return {name: sorted(lines) for name, lines in assigned.items()}
 
 
 def _targets(node: Any) -> list[str]:

@@ -65,17 +65,18 @@ def _read_answers(exercise: Exercise, written: bytes, name: str) -> Answers:
         result = json.loads(written)
         if isinstance(result, str):
             raise StudyError(result)
-        returned = [[np.array(value, float) for value in one] for one in result["returned"]]
+        returned = [[np.array(value, float) for value in call] for call in result["returned"]]
         values = [
-            {name: np.array(value, float) for name, value in one.items()}
-            for one in result["values"]
+            {name: np.array(value, float) for name, value in call.items()}
+            for call in result["values"]
         ]
     except StudyError:
         raise
     except Exception as error:  # of many kinds, where it is not what `main` writes
         raise StudyError(f"{name} wrote over its answers: they cannot be read.") from error
     shapes = [[np.shape(call.inputs[key]) for key in exercise.inputs] for call in exercise.calls]
-    if [[value.shape for value in one] for one in returned] != shapes or len(values) != len(shapes):
+    returned_shapes = [[value.shape for value in call] for call in returned]
+    if returned_shapes != shapes or len(values) != len(shapes):
         raise StudyError(f"{name} wrote over its answers: they are not those of the exercise.")
     return Answers(returned, values)
 
@@ -109,9 +110,9 @@ def main(number: str, path: str, out: str) -> None:
         result: Any = str(error)
     else:
         result = {
-            "returned": [[value.tolist() for value in one] for one in answers.returned],
+            "returned": [[value.tolist() for value in call] for call in answers.returned],
             "values": [
-                {name: value.tolist() for name, value in one.items()} for one in answers.values
+                {name: value.tolist() for name, value in call.items()} for call in answers.values
             ],
         }
     Path(out).write_text(json.dumps(result), encoding="utf-8")

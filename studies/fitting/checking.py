@@ -63,7 +63,7 @@ class Determined:
     @property
     def missing(self) -> list[str]:
         """The numbers that are not determined."""
-        return [name for name, one in self.numbers.items() if not one["is_determined"]]
+        return [name for name, number in self.numbers.items() if not number["is_determined"]]
 
     def advice(self, words: Words) -> list[str]:
         """Return what to do where something is not determined, in the words of what is observed."""
@@ -159,7 +159,7 @@ def expected_intervals(
     loose = LOOSE * _scale(problem, theta) * np.sqrt(EVIDENCE)
     J.values[-p:] = np.diag(np.hypot(np.diag(J.values[-p:]), 1.0 / loose))
     r = np.zeros(len(J))
-    own = intervals(
+    expected = intervals(
         problem.parameters,
         theta,
         r,
@@ -169,10 +169,10 @@ def expected_intervals(
         pixel_covariance=expected_covariance(problem, theta, J),
         floor=floor,
     )
-    if own.reason:
-        return own, None
-    budget, own, _ = budget_at(problem, theta, own, J, numbers=declared, residuals=r)
-    return own, budget
+    if expected.reason:
+        return expected, None
+    budget, expected, _ = budget_at(problem, theta, expected, J, numbers=declared, residuals=r)
+    return expected, budget
 
 
 def determined(problem: SceneProblem, theta: np.ndarray, expected: Intervals) -> Determined:
@@ -182,7 +182,7 @@ def determined(problem: SceneProblem, theta: np.ndarray, expected: Intervals) ->
     value = parameters.natural(theta)
     half = np.where(is_log(parameters), high - value, (high - low) / 2.0)
     relative = half / (scale * np.diag(parameters.natural_jacobian(theta)))
-    units = parameters.each([one.unit for one in parameters.free])
+    units = parameters.each([free.unit for free in parameters.free])
     numbers = {
         parameters.labels[i]: {
             "start": float(value[i]),

@@ -203,22 +203,22 @@ def parameter_rows(
         hidden = truth.flat(parameters.paths)
         errors = truth.errors(parameters.paths, estimate)
     out: list[dict[str, Any]] = []
-    for one in parameters.free:
-        count, done = one.start.size, sum(row["count"] for row in out)
+    for free in parameters.free:
+        count, done = free.start.size, sum(row["count"] for row in out)
         is_long = count > LARGEST_LIST
         for i in range(done, done + (1 if is_long else count)):
             rows = slice(i, i + (count if is_long else 1))
             row: dict[str, Any] = {
-                "name": one.path if is_long else labels[i],
+                "name": free.path if is_long else labels[i],
                 "index": None if is_long else i,
                 "count": count if is_long else 1,
-                "unit": one.unit,
+                "unit": free.unit,
                 "start": float(first[rows].mean()),
                 "estimate": float(estimate[rows].mean()),
                 "verdict": None if is_long else solved.verdicts.get(labels[i]),
                 "interval": None if is_long else _ends(solved.intervals.model, i),
                 "pixel_interval": None if is_long else _ends(solved.intervals.pixel, i),
-                "bounds": [*map(float, one.bounds)] if np.isfinite(one.bounds).all() else None,
+                "bounds": [*map(float, free.bounds)] if np.isfinite(free.bounds).all() else None,
             }
             if is_long:  # the mean of some does not move: weights of sines with even phases
                 row["start_rms"] = float(np.sqrt(np.mean(first[rows] ** 2)))
@@ -232,9 +232,9 @@ def parameter_rows(
                 row["truth"] = measured[row["name"]]
                 off = abs(row["estimate"] - row["truth"])
                 row["relative_error"] = off / (abs(row["truth"]) or 1.0)
-            is_positive = one.transform.prefix == "log "
+            is_positive = free.transform.prefix == "log "
             out.append(
-                {**with_value_metrics(row, is_positive=is_positive), "is_answer": one.is_answer}
+                {**with_value_metrics(row, is_positive=is_positive), "is_answer": free.is_answer}
             )
     return out
 
@@ -285,9 +285,9 @@ def what_moves(built: BuiltScene) -> str:
 
 def logs(solved: Solution, place: str = "") -> list[list[str]]:
     """Return the logs of every basin; those of the answer go on with cameras and all frames."""
-    found = [list(basin.logs) for basin in solved.found.basins]
-    found[0] += solved.logs
-    return [[f"{place}/{name}" if place else name for name in names] for names in found]
+    by_basin = [list(basin.logs) for basin in solved.found.basins]
+    by_basin[0] += solved.logs
+    return [[f"{place}/{name}" if place else name for name in names] for names in by_basin]
 
 
 def findings(solved: Solution) -> list[str]:
@@ -306,25 +306,28 @@ def write_parameters(
 ) -> None:
     """Write the answer with the history of the search and its spectrum."""
     history: list[Evaluation] = []  # one for each theta with a finite loss
-    for one in read_search(folder, logs(solved, logs_in)[0]):
-        if np.isfinite(one.loss):
-            if history and np.array_equal(history[-1].theta, one.theta):
+    for evaluation in read_search(folder, logs(solved, logs_in)[0]):
+        if np.isfinite(evaluation.loss):
+            if history and np.array_equal(history[-1].theta, evaluation.theta):
                 history.pop()
-            history.append(one)
+            history.append(evaluation)
     searched, parameters = solved.searched.parameters, solved.problem.parameters
     theta = solved.result.theta
     first = list(solved.problem.staged)
-    thetas = [one.theta if len(one.theta) == searched.size else one.theta[first] for one in history]
+    thetas = [
+        evaluation.theta if len(evaluation.theta) == searched.size else evaluation.theta[first]
+        for evaluation in history
+    ]
     folder.write_npz(
         run_folder.PARAMETERS,
         names=np.array(parameters.labels),
         theta_names=np.array(parameters.theta_labels),
         estimate=parameters.natural(theta),
         theta=theta,
-        evaluations=np.array([one.spent for one in history]),
+        evaluations=np.array([evaluation.spent for evaluation in history]),
         history_theta=np.array(thetas),
-        history=np.array([searched.natural(one) for one in thetas]),
-        history_loss=np.array([one.loss for one in history]),
+        history=np.array([searched.natural(point) for point in thetas]),
+        history_loss=np.array([evaluation.loss for evaluation in history]),
         singular_values=solved.intervals.singular_values,
         directions=solved.intervals.directions,
         **({} if truth is None else {"truth": truth.flat(parameters.paths)}),

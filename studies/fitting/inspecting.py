@@ -66,18 +66,18 @@ def inspect_run(path: Path, at: str) -> tuple[list[Path], list[str]]:
     moved = problem.motion_at(theta).at(inspection.steps)
     meshes = {
         name: (
-            one.vertices(moved, inspection.trajectory),
+            subject.vertices(moved, inspection.trajectory),
             np.asarray(problem.built.meshes[name].faces),
         )
-        for name, one in problem.built.subjects.items()
-        if not isinstance(one, Still)
+        for name, subject in problem.built.subjects.items()
+        if not isinstance(subject, Still)
     }
     sceneries, films = problem.sceneries_at(theta), []
-    for one, rows, adj in judged:
-        swaps = depth_swaps(sceneries[one.name]) if one.name in sceneries else None
-        if one.IS_PICTURE:
-            images, cotangents = one.as_images(rows)[..., :3], one.as_images(adj)[..., :3]
-            films.append(Pixels(one.name, one.times, images, cotangents, swaps))
+    for observer, rows, adj in judged:
+        swaps = depth_swaps(sceneries[observer.name]) if observer.name in sceneries else None
+        if observer.IS_PICTURE:
+            images, cotangents = observer.as_images(rows)[..., :3], observer.as_images(adj)[..., :3]
+            films.append(Pixels(observer.name, observer.times, images, cotangents, swaps))
     where = "where the search began" if at == START else "at the answer"
     title = f"The adjoint of {folder.read_json(MANIFEST)['name']}, {where}"
     name = "inspect" if at == START else "inspect-answer"
@@ -109,7 +109,7 @@ def depth_swaps(seen: Scenery) -> np.ndarray:
 class Growth:
     """How much a gradient grows on its way back through a first part of a motion."""
 
-    part: float  # of the motion
+    share: float  # of the motion
     seconds: float  # that this part lasts
     log: float  # of how many times it grows
 
@@ -125,7 +125,7 @@ class Growth:
         """
         if self.log <= np.log(GROWTH_WARNING):
             return []
-        first = self.part * np.log(GROWTH_WARNING) / self.log
+        first = self.share * np.log(GROWTH_WARNING) / self.log
         return [
             f"the gradient grows {self.times:.0e} times in {self.seconds:.3g} s of motion, 10 "
             f"times every {self.seconds * np.log(10.0) / self.log:.2g} s. It is exact, but it "
@@ -165,8 +165,8 @@ def _problem_at(folder: RunFolder, at: str) -> tuple[SceneProblem, np.ndarray]:
     problem = make_problem(scene_from_dict(tomllib.loads(folder.read_study())), **options).problem
     parameters, theta = problem.parameters, problem.parameters.start
     if at == ANSWER:
-        found = folder.read_npz(PARAMETERS, "names", "estimate")
-        values = dict(zip(found["names"].tolist(), found["estimate"].tolist(), strict=True))
+        answer = folder.read_npz(PARAMETERS, "names", "estimate")
+        values = dict(zip(answer["names"].tolist(), answer["estimate"].tolist(), strict=True))
         pairs = zip(parameters.labels, parameters.natural(theta), strict=True)
         theta = parameters.theta(np.array([values.get(name, value) for name, value in pairs]))
     return problem.with_steps_for(theta), theta

@@ -59,9 +59,9 @@ class Instances:
 
     def search(self, folder: RunFolder, progress: EvaluationProgress, k: int) -> dict[str, Any]:
         """Return the record of instance k, which leaves its logs and its scene in the folder."""
-        fit, own = self.make(k), inside(folder, place(k))
-        own.write_text(STUDY, to_toml(fit.file))
-        solved = fit.solve(own, progress)
+        fit, subfolder = self.make(k), inside(folder, place(k))
+        subfolder.write_text(STUDY, to_toml(fit.file))
+        solved = fit.solve(subfolder, progress)
         return {
             "instance": k,
             "status": solved.result.status.name,
@@ -87,8 +87,8 @@ class Instances:
                 f"(instance {row['worst_instance']}){published}"
             )
         lines += failure_lines(table["failed"], table["count"])
-        every = self.file.observations.values()
-        if any(one.simulate is not None and one.simulate.noise > 0.0 for one in every):
+        simulated = [observation.simulate for observation in self.file.observations.values()]
+        if any(simulate is not None and simulate.noise > 0.0 for simulate in simulated):
             lines += covered(records)
         return lines, table["worst"], place(table["worst"])
 
@@ -113,14 +113,14 @@ class Instances:
         if not folder.has(name):
             progress.prefix = f"instance {k} ({k + 1} of {self.file.instances})"
             try:
-                found = run_item(partial(self.search, folder, progress), k)
+                record = run_item(partial(self.search, folder, progress), k)
             except FAILURES as error:
                 reason = str(error) or type(error).__name__
-                found = {"instance": k, "status": FAILED, "reason": reason}
+                record = {"instance": k, "status": FAILED, "reason": reason}
                 progress.say(f"{progress.prefix} failed: {reason}")
             except StudyError as error:
                 raise StudyError(f"Instance {k}: {error}") from error
-            folder.write_json(name, found)
+            folder.write_json(name, record)
         return folder.read_json(name)
 
     def _spread_out(self, folder: RunFolder) -> None:
@@ -144,8 +144,8 @@ def _run_apart(job: Instances, k: int) -> dict[str, bytes]:
         folder = RunFolder(Path(path))
         quiet = EvaluationProgress(job.file.search.max_evaluations, Console(quiet=True))
         job.record(folder, quiet, k)
-        files = [one for one in folder.path.rglob("*") if one.is_file()]
-        return {one.relative_to(folder.path).as_posix(): one.read_bytes() for one in files}
+        files = [file for file in folder.path.rglob("*") if file.is_file()]
+        return {file.relative_to(folder.path).as_posix(): file.read_bytes() for file in files}
 
 
 def place(k: int) -> str:
@@ -177,17 +177,17 @@ def _errors(fit: SceneFit, solved: Solution) -> dict[str, Any]:
     low, high = solved.intervals.pixel
     out: dict[str, Any] = {}
     first = 0
-    for one, value in zip(parameters.free, parameters.values(theta).values(), strict=True):
+    for free, value in zip(parameters.free, parameters.values(theta).values(), strict=True):
         k, first = first, first + value.size
-        if not one.is_answer:
+        if not free.is_answer:
             continue
-        off = truth.errors((one.path,), np.ravel(value))
-        out[one.path] = {"mean": float(off.mean())}
+        off = truth.errors((free.path,), np.ravel(value))
+        out[free.path] = {"mean": float(off.mean())}
         if value.size > 1:
-            out[one.path]["max"] = float(off.max())
+            out[free.path]["max"] = float(off.max())
             continue
-        hidden = float(truth.flat((one.path,))[0])
-        out[one.path] |= {
+        hidden = float(truth.flat((free.path,))[0])
+        out[free.path] |= {
             "truth": hidden,
             "estimate": float(value.item()),
             "covered": bool(low[k] <= hidden <= high[k]),
@@ -199,10 +199,10 @@ def _table(records: Records, published: Mapping[str, float]) -> dict[str, Any]:
     """Return median and worst of every parameter, and the worst instance, of those that ended."""
     ended, failed = parted(records)
     paths = list(ended[0]["errors"])
-    errors = np.array([[one["errors"][path]["mean"] for path in paths] for one in ended])
+    errors = np.array([[record["errors"][path]["mean"] for path in paths] for record in ended])
     rows = []
     for path, column in zip(paths, errors.T, strict=True):
-        largest = [one["errors"][path].get("max", np.nan) for one in ended]
+        largest = [record["errors"][path].get("max", np.nan) for record in ended]
         rows.append(
             {
                 "name": path,
@@ -226,26 +226,26 @@ def _table(records: Records, published: Mapping[str, float]) -> dict[str, Any]:
 
 def parted(records: Records) -> tuple[Records, Records]:
     """Return the records of instances that ended, and of those that failed; raise if all did."""
-    failed = [one for one in records if one.get("status") == FAILED]
+    failed = [record for record in records if record.get("status") == FAILED]
     if len(failed) == len(records):
         raise StudyError(f"All {len(failed)} instances failed, the first: {failed[0]['reason']}")
-    return [one for one in records if one.get("status") != FAILED], failed
+    return [record for record in records if record.get("status") != FAILED], failed
 
 
 def _as_csv(records: Records) -> str:
     """Return one line per instance; one that failed has nothing but its status and the reason."""
-    ended = next((one for one in records if one["status"] != FAILED), {})
+    ended = next((record for record in records if record["status"] != FAILED), {})
     columns = [(path, key) for path, errors in ended.get("errors", {}).items() for key in errors]
     names = {"mean": ended.get("errors_are"), "max": f"largest {ended.get('errors_are')}"}
     errors = [f"{path} {names.get(key, key)}".strip() for path, key in columns]
     head = ["instance", "status", "loss", "evaluations", "starts", "condition", *errors, "reason"]
     lines: list[list[Any]] = [head]
-    for one in records:
-        if one["status"] == FAILED:
-            lines.append([one["instance"], FAILED, *[None] * (len(head) - 3), one["reason"]])
+    for record in records:
+        if record["status"] == FAILED:
+            lines.append([record["instance"], FAILED, *[None] * (len(head) - 3), record["reason"]])
             continue
-        cells = [one[key] for key in head[:5]] + [one["spectrum"]["condition"]]
-        lines.append([*cells, *(one["errors"][path][key] for path, key in columns), None])
+        cells = [record[key] for key in head[:5]] + [record["spectrum"]["condition"]]
+        lines.append([*cells, *(record["errors"][path][key] for path, key in columns), None])
     return csv_text(lines)
 
 
@@ -261,7 +261,7 @@ def failure_lines(failed: Records, count: int) -> list[str]:
     if not failed:
         return []
     head = f"{len(failed)} of {count} instances failed, and are not in these:"
-    return [head, *(f"  instance {one['instance']}: {one['reason']}" for one in failed)]
+    return [head, *(f"  instance {record['instance']}: {record['reason']}" for record in failed)]
 
 
 def covered(records: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -58,13 +58,13 @@ def judge_answer(
         by_truth = explained_motion(problem, truth, looks=[truth])[1]
     if not moves_first_frame(problem):  # else the first frame does not show the camera
         is_seen = [
-            not (one.is_answer or one.is_start_time) and sees(problem, one.path)
-            for one in parameters.free
+            not (free.is_answer or free.is_start_time) and sees(problem, free.path)
+            for free in parameters.free
         ]
         bent = _furthest(parameters, theta - looks[0], is_seen)
     counts = [
-        one.path.startswith("cameras.") or one.is_answer or one.is_start_time
-        for one in parameters.free
+        free.path.startswith("cameras.") or free.is_answer or free.is_start_time
+        for free in parameters.free
     ]
     evidence = replace(
         evidence,
@@ -101,8 +101,8 @@ def loss_at_start(prepared: PreparedProblem) -> float:
 
 def loss_where_finite(problem: SceneProblem, theta: np.ndarray) -> float:
     """Return the loss at theta; inf where the motion blows up."""
-    found = _if_finite(lambda: problem.with_steps_for(theta).loss_at(theta))
-    return np.inf if found is None else float(found)
+    loss = _if_finite(lambda: problem.with_steps_for(theta).loss_at(theta))
+    return np.inf if loss is None else float(loss)
 
 
 def explained_motion(
@@ -162,8 +162,8 @@ def squares_left(problem: SceneProblem, theta: np.ndarray) -> np.ndarray | None:
 def _if_finite(compute: Callable[[], Any]) -> Any:
     """Return what is computed; None where the rollout blows up, or nearly so that squares do."""
     with suppress(*NOT_FINITE):
-        found = compute()
-        return found if np.isfinite(found).all() else None
+        value = compute()
+        return value if np.isfinite(value).all() else None
     return None
 
 
@@ -203,5 +203,5 @@ def _size_warning(prepared: PreparedProblem, theta: np.ndarray) -> str:
 
 def sees(problem: SceneProblem, path: str) -> bool:
     """Whether a path is of no camera, or of one that an observation looks through."""
-    cameras = {one.camera_path for one in problem.observers}
+    cameras = {observer.camera_path for observer in problem.observers}
     return not path.startswith("cameras.") or path.rpartition(".")[0] in cameras

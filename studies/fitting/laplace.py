@@ -55,4 +55,4 @@ def laplace_intervals(solved: Solution) -> Ends:
     quantile = float(stdtrit(len(r) - len(theta), 0.5 + LEVEL / 2.0))
     ends = natural_interval(parameters, theta, covariance, quantile)
     pairs = zip(*(parameters.parts(end) for end in ends), strict=True)
-    return {one.path: (low, high) for (one, low), (_, high) in pairs}
+    return {free.path: (low, high) for (free, low), (_, high) in pairs}

@@ -60,11 +60,11 @@ class LocalSearch:
             self.progress.begin(stage)
             watch = StepWatch(stepped, self.progress, ends=name != names[-1])
             before = None
-            for part in CHECKPOINTS if is_watched else (1.0,):
+            for share in CHECKPOINTS if is_watched else (1.0,):
                 result = minimize(
                     stepped,
                     theta,
-                    replace(how, max_evaluations=max(int(part * how.max_evaluations), 1)),
+                    replace(how, max_evaluations=max(int(share * how.max_evaluations), 1)),
                     log=self.folder.file(name),  # it answers what was evaluated before
                     callback=watch,
                     stage=stage,

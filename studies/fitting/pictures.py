@@ -284,6 +284,12 @@ def _between(cameras: Sequence[PosedCamera]) -> list[Camera]:
     c, s = np.cos(angle), np.sin(angle)
     turn = np.array([[c, 0.0, s], [0.0, -1.0, 0.0], [-s, 0.0, c]])
     return [
-        Camera(turn @ one.pose()[0], (0.0, 0.0, 0.0), fov_y=one.fov_y, near=one.near, far=one.far)
-        for one in cameras
+        Camera(
+            turn @ camera.pose()[0],
+            (0.0, 0.0, 0.0),
+            fov_y=camera.fov_y,
+            near=camera.near,
+            far=camera.far,
+        )
+        for camera in cameras
     ]

@@ -77,9 +77,9 @@ def advice_on_growth(file: SceneFile) -> tuple[str, float]:
     """Return what to do where a gradient grows a lot, and the part of the motion that counts."""
     if file.purpose == "control":
         return "Try a shorter `world.duration` first.", 1.0
-    part = file.search.stages[0]
+    share = file.search.stages[0]
     advice = (
-        f"Fit a shorter part of the motion first: `search.stages` begins with {part:g}, and "
+        f"Fit a shorter part of the motion first: `search.stages` begins with {share:g}, and "
         "should begin with about {first:.1g}."
     )
-    return advice, part
+    return advice, share

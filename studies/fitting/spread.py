@@ -92,10 +92,10 @@ def _covariance(
     They are of pixels, or of the residuals of points. `inner` is what J^T r of all else varies by.
     """
     first = 0
-    for one, count, variance in zip(
+    for observer, count, variance in zip(
         problem.observers, problem.residual_counts(), variances, strict=True
     ):
-        inner = inner + one.information(J[first : first + count], variance)
+        inner = inner + observer.information(J[first : first + count], variance)
         first += count
     R = triangle(J)
     if not np.abs(np.diag(R)).min() > 0.0:

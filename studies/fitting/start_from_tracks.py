@@ -84,7 +84,10 @@ def start_from_tracks(
     except (*NOT_FINITE, StudyError) as error:  # such as a body that no camera sees there
         progress.say(f"the search begins at the declared start, not where the tracks end: {error}")
         return TrackedStart(prepared, evaluations=search.evaluations)
-    still = sum(float(one.squares(one.still(), one.targets()).mean()) for one in tracks.observers)
+    still = sum(
+        float(observer.squares(observer.still(), observer.targets()).mean())
+        for observer in tracks.observers
+    )
     left = search.best.loss / max(still, 1e-300)
     if left <= FOLLOWED:
         progress.say(f"the search begins there: {100.0 * left:.2g} % of the motion is unexplained")

@@ -158,29 +158,31 @@ def write_seen(
     start = prepared.everything.parameters.start
     with suppress(*NOT_FINITE):
         begun = _parts(prepared.everything.with_steps_for(start), start)
-    for one, at in zip(problem.observers, samplings, strict=True):
-        _write_points(folder, one, fitted[one.name], one.seen(moved, at))
+    for observer, at in zip(problem.observers, samplings, strict=True):
+        _write_points(folder, observer, fitted[observer.name], observer.seen(moved, at))
     films, longest, thumbnail = [], 0, None
     values, truth = problem._values(theta), None
     if prepared.hidden is not None and prepared.true_values is not None:
         truth = prepared.hidden, {**prepared.hidden.fixed, **prepared.true_values}
-    for one in problem.observers:
-        rows = fitted[one.name]
-        if frames := one.frames_compared(rows, begun.get(one.name)):
-            folder.write_npz(f"frames-{one.name}.npz", **frames)
-            page = one.page(problem, file, values, truth)
-            films.append(_write_film(folder, one, page, frames, goal=file.purpose == "control"))
-            if len(one.times) > longest:
-                longest, thumbnail = len(one.times), page.answer[-1]
+    for observer in problem.observers:
+        rows = fitted[observer.name]
+        if frames := observer.frames_compared(rows, begun.get(observer.name)):
+            folder.write_npz(f"frames-{observer.name}.npz", **frames)
+            page = observer.page(problem, file, values, truth)
+            films.append(
+                _write_film(folder, observer, page, frames, goal=file.purpose == "control")
+            )
+            if len(observer.times) > longest:
+                longest, thumbnail = len(observer.times), page.answer[-1]
     if thumbnail is not None:
         height, width = thumbnail.shape[:2]
         size = (THUMBNAIL_ROWS, max(round(THUMBNAIL_ROWS * width / height), 1))
         write_jpeg(folder.file(THUMBNAIL), as_uint8(resized(thumbnail / 255.0, size)))
     fields = {}
     pictured = fields_shown(prepared, solved, has_truth=file.purpose == "identify")
-    for k, (path, one) in enumerate(pictured.items()):
-        folder.write_npz(f"field-{k + 1}.npz", **one.pop("images"))
-        fields[path] = {**one, "file": f"field-{k + 1}.npz"}
+    for k, (path, picture) in enumerate(pictured.items()):
+        folder.write_npz(f"field-{k + 1}.npz", **picture.pop("images"))
+        fields[path] = {**picture, "file": f"field-{k + 1}.npz"}
     folder.write_json(FILMS, {"films": films, "fields": fields})
 
 
@@ -201,21 +203,21 @@ def _wires(
     return {"wires": np.concatenate(ends, axis=1).reshape(count, -1, 3)}
 
 
-def _write_points(folder: RunFolder, one: Observer, rows: np.ndarray, seen: Moved) -> None:
+def _write_points(folder: RunFolder, observer: Observer, rows: np.ndarray, seen: Moved) -> None:
     """Write curves of points over time, and points over the surface, of what has these."""
-    if len(one.times) > 1 and (curves := one.curves(rows)):
-        folder.write_npz(f"points-{one.name}.npz", **curves)
-    if cloud := one.over_surface(seen):
-        folder.write_npz(f"cloud-{one.name}.npz", **cloud)
+    if len(observer.times) > 1 and (curves := observer.curves(rows)):
+        folder.write_npz(f"points-{observer.name}.npz", **curves)
+    if cloud := observer.over_surface(seen):
+        folder.write_npz(f"cloud-{observer.name}.npz", **cloud)
 
 
 def _parts(problem: SceneProblem, theta: np.ndarray) -> dict[str, np.ndarray]:
-    return {one.name: rows for one, rows in problem.by_observer(problem.images(theta))}
+    return {observer.name: rows for observer, rows in problem.by_observer(problem.images(theta))}
 
 
 def _write_film(
     folder: RunFolder,
-    one: Observer,
+    observer: Observer,
     page: PageFilm,
     frames: Mapping[str, np.ndarray],
     *,
@@ -227,7 +229,7 @@ def _write_film(
     gain = difference_gain(largest)
     grey = magnified(as_uint8(0.5 + gain * difference), height=ROWS)
     height, width = difference.shape[1:3]
-    is_picture = len(one.times) == 1
+    is_picture = len(observer.times) == 1
     name = "goal" if goal else "picture" if is_picture else "film"
     ignored = "" if not page.is_hatched else ", hatched where it is not compared"
     captions = {
@@ -242,19 +244,23 @@ def _write_film(
     pictures = [("film", page.footage), ("answer", page.answer)]
     pictures += [("difference", grey)] if largest else []
     for kind, images in pictures:
-        place = f"films/{one.name}-{kind}"
+        place = f"films/{observer.name}-{kind}"
         middle = images[len(images) // 2 if len(images) > 2 else -1]
         write_jpeg(folder.file(f"{place}.jpg"), middle)
-        item = {"alt": f"{one.name}: {kind}", "caption": captions[kind], "file": f"{place}.jpg"}
+        item = {
+            "alt": f"{observer.name}: {kind}",
+            "caption": captions[kind],
+            "file": f"{place}.jpg",
+        }
         if len(images) > 1:
             fps = float(np.clip(round(len(images) / SECONDS), 2, 30))
             write_video(folder.file(f"{place}.mp4"), images, fps, crf=QUALITY, pad=True)
             item |= {"file": f"{place}.mp4", "poster": f"{place}.jpg"}
         items.append(item)
     return {
-        "title": f"{name.capitalize()} and answer: {one.name}",
-        "name": one.name,
-        "frames": f"frames-{one.name}.npz",
+        "title": f"{name.capitalize()} and answer: {observer.name}",
+        "name": observer.name,
+        "frames": f"frames-{observer.name}.npz",
         "items": items,
     }
 
@@ -265,9 +271,9 @@ def facts_of(problem: SceneProblem) -> dict[str, Any]:
         "frames": problem.n_frames,
         **steps_of(problem),
         "observations": {
-            one.name: one.facts()
-            for one in problem.observers
-            if one.weight  # of a control others are only measured
+            observer.name: observer.facts()
+            for observer in problem.observers
+            if observer.weight  # of a control others are only measured
         },
     }
 
@@ -299,8 +305,8 @@ def cameras_json(
     """
     values, parameters = problem._values(theta), problem.parameters
     out = {}
-    for one in problem.observers:
-        path, camera, center = one.camera_path, one.camera, one.center
+    for observer in problem.observers:
+        path, camera, center = observer.camera_path, observer.camera, observer.center
         mine = [k for k, label in enumerate(parameters.labels) if label.startswith(f"{path}.")]
         if camera is None or path in out or not mine:
             continue

@@ -77,9 +77,9 @@ def has_settled(history: list[Evaluation], stall: Stall) -> bool:
             return True
     trials = [e for e in history if e.kind not in ("jacobian", "beside", "several")]
     first: dict[bytes, float] = {}
-    for one in trials:  # a gradient may follow a trial where it ended
-        if np.isfinite(one.loss):
-            first.setdefault(one.theta.tobytes(), one.loss)
+    for trial in trials:  # a gradient may follow a trial where it ended
+        if np.isfinite(trial.loss):
+            first.setdefault(trial.theta.tobytes(), trial.loss)
     losses = list(first.values())
     if len(losses) > stall.tries and min(losses) > stall.hopeless:
         return True

@@ -174,6 +174,6 @@ def two_loops(g: np.ndarray, pairs: Sequence[Pair], first: float) -> np.ndarray:
         parts.append((s @ d) / (s @ y))
         d -= parts[-1] * y
     d *= first
-    for (s, y), part in zip(pairs, reversed(parts), strict=True):
-        d += (part - (y @ d) / (s @ y)) * s
+    for (s, y), alpha in zip(pairs, reversed(parts), strict=True):
+        d += (alpha - (y @ d) / (s @ y)) * s
     return d

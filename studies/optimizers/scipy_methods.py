@@ -81,7 +81,7 @@ def lbfgsb(
         "maxiter": 10**9,
         "maxfun": 10**9,
     }
-    found = optimize.minimize(
+    outcome = optimize.minimize(
         loss_and_gradient,
         theta,
         jac=True,
@@ -91,7 +91,7 @@ def lbfgsb(
         options=options,
     )
     is_rounding = len(losses) > 1 and losses[-2] - losses[-1] <= ROUNDING * losses[-1]
-    return Status.CONVERGED if found.success or is_rounding else Status.STALLED
+    return Status.CONVERGED if outcome.success or is_rounding else Status.STALLED
 
 
 class _Restart(Exception):  # noqa: N818 -- no error
@@ -196,7 +196,7 @@ def gauss_newton(
     options: Any = {"jac": slopes, "x_scale": "jac", "gtol": None, "max_nfev": 10**9}
     while True:
         try:
-            found = optimize.least_squares(
+            outcome = optimize.least_squares(
                 residual, theta, bounds=bounds, xtol=max(tolerance, EPS), ftol=EPS, **options
             )
         except _Restart:
@@ -206,4 +206,4 @@ def gauss_newton(
             continue
         # Steps that shrink because the rollout blows up are no sign of an optimum.
         blew_up = not all(np.isfinite(e.loss) for e in evaluator.history[-4:])
-        return Status.CONVERGED if found.status > 0 and not blew_up else Status.STALLED
+        return Status.CONVERGED if outcome.status > 0 and not blew_up else Status.STALLED

@@ -105,7 +105,7 @@ def _both_sides(
     theta: np.ndarray, distance: np.ndarray, bounds: tuple[np.ndarray, np.ndarray]
 ) -> list[np.ndarray]:
     """Return theta moved to both sides along every axis, within the bounds: 2 i and 2 i + 1."""
-    steps = [sign * own for own in np.diag(distance) for sign in (1.0, -1.0)]
+    steps = [sign * axis for axis in np.diag(distance) for sign in (1.0, -1.0)]
     return [np.clip(theta + step, *bounds) for step in steps]
 
 

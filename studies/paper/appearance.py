@@ -103,8 +103,8 @@ def make_case(body: str, seed: int, folder: Path, overrides: tuple[str, ...] = (
     problems = {}
     for kind in KINDS:
         bodies = {"body": replace(file.bodies["body"], look=looks[kind])}
-        own = replace(file, free=free, bodies=bodies)
-        problems[kind] = make_problem(own, fits_first=False).everything
+        dressed = replace(file, free=free, bodies=bodies)
+        problems[kind] = make_problem(dressed, fits_first=False).everything
     return LookCase(float(np.asarray(file.truth[MASS])), problems)
 
 
@@ -118,9 +118,9 @@ def curve(body: str, case: LookCase, kind: str, method: Method, *, budget: int) 
     """Search for the mass of a body."""
     spent, error = [], []
 
-    def seen(one: Any) -> None:
-        spent.append(one.spent)
-        error.append(abs(float(np.asarray(one.values[MASS]).item()) / case.mass - 1.0))
+    def seen(evaluation: Any) -> None:
+        spent.append(evaluation.spent)
+        error.append(abs(float(np.asarray(evaluation.values[MASS]).item()) / case.mass - 1.0))
 
     problem = case.problems[kind]
     how = replace(METHODS[method], method=method.value, max_evaluations=budget, tolerance=1e-14)
@@ -141,7 +141,7 @@ def looked_at(case: LookCase, kind: str) -> dict[str, float]:
     per_log = 1.0 / problem.parameters.scene_tangents(theta, np.ones(1))[MASS] * case.mass
     shrink = max(1, int(np.ceil(REACH * film.size[0] / 2.0 * np.sqrt(film.rasterizer.sigma))))
     covered = film.as_images(rows[:n_rows])[..., 3] > 0.5
-    within = [scipy.ndimage.binary_erosion(one, iterations=shrink) for one in covered]
+    within = [scipy.ndimage.binary_erosion(mask, iterations=shrink) for mask in covered]
     squares = np.square(film.as_images(slopes[:n_rows])).sum(axis=-1)
     r = problem.residuals_jvp(theta, np.ones(1)) * per_log
     return {
@@ -214,9 +214,9 @@ def compare(
     }
     folder.write_json(RESULT, result)
     lines = ["body,kind,method,evaluation,relative error\n"]
-    for one in curves:
-        pairs = zip(one.spent, one.error, strict=True)
-        lines += [f"{one.body},{one.kind},{one.method},{at},{error}\n" for at, error in pairs]
+    for trace in curves:
+        pairs = zip(trace.spent, trace.error, strict=True)
+        lines += [f"{trace.body},{trace.kind},{trace.method},{at},{error}\n" for at, error in pairs]
     folder.write_text("curves.csv", "".join(lines))
     FigureFiles(folder).save("convergence", figure(curves, budget))
     return result

@@ -93,13 +93,13 @@ class ErrorCase:
     start: float  # where the search begins [kg]
     volume: float  # what divides masses to densities, which are free [m3]
     problem: SceneProblem  # of the model of the fit
-    own: SceneProblem  # of the film's own model: its loss is 0 at the truth
+    exact: SceneProblem  # of the film's own model: its loss is 0 at the truth
 
     def theta(self, mass: float) -> np.ndarray:
         """Return the theta of a mass."""
         return self.problem.parameters.theta(np.array([mass / self.volume]))
 
-    def found(self, theta: np.ndarray) -> float:
+    def mass_at(self, theta: np.ndarray) -> float:
         """Return the mass at theta [kg]."""
         return float(self.problem.parameters.values(theta)[DENSITY].item()) * self.volume
 
@@ -122,7 +122,7 @@ def make_case(kind: Kind, seed: int, k: int) -> ErrorCase:
     scene = _with(file, body, contact, is_soft=kind in SOFT_FILMS)
     scene = replace(scene, free={DENSITY: replace(free, start=None)})
     seen = make_problem(scene, fits_first=False).everything
-    own = make_problem(replace(scene, free={DENSITY: free}), fits_first=False).everything
+    exact = make_problem(replace(scene, free={DENSITY: free}), fits_first=False).everything
     if kind is Kind.NO_FRICTION:
         contact["friction"] = 0.0
     if kind is Kind.NO_ELASTICITY:
@@ -133,7 +133,7 @@ def make_case(kind: Kind, seed: int, k: int) -> ErrorCase:
     if kind in PHOTOGRAPHERS:
         video, empty = photographed(seen, file, PHOTOGRAPHERS[kind].photograph)
     return ErrorCase(what, mass, start, volume, showing(problem, video, empty),
-                showing(own, film_of(seen).frames))  # fmt: skip
+                showing(exact, film_of(seen).frames))  # fmt: skip
 
 
 def _thrown(
@@ -211,9 +211,9 @@ def searched(case: ErrorCase) -> float:
     """Return the mass that a search finds: first of part of the film, then of the whole [kg]."""
     theta = case.theta(case.start)
     for stage in STAGES:
-        part = case.problem.at_stage(stage)
-        theta = minimize(part, theta, SEARCH).theta
-    return case.found(theta)
+        shortened = case.problem.at_stage(stage)
+        theta = minimize(shortened, theta, SEARCH).theta
+    return case.mass_at(theta)
 
 
 def scanned(case: ErrorCase) -> tuple[float, np.ndarray, np.ndarray]:
@@ -221,8 +221,8 @@ def scanned(case: ErrorCase) -> tuple[float, np.ndarray, np.ndarray]:
     grid = np.geomspace(*BOUNDS, POINTS)
     losses = np.array([loss_at(case.problem, case.theta(mass)) for mass in grid])
     inside = np.clip(grid[np.nanargmin(losses)], BOUNDS[0] * (1 + 1e-9), BOUNDS[1] * (1 - 1e-9))
-    found = minimize(case.problem, case.theta(inside), replace(SEARCH, max_evaluations=BUDGET // 2))
-    return case.found(found.theta), grid, losses
+    best = minimize(case.problem, case.theta(inside), replace(SEARCH, max_evaluations=BUDGET // 2))
+    return case.mass_at(best.theta), grid, losses
 
 
 def loss_at(problem: SceneProblem, theta: np.ndarray) -> float:
@@ -240,19 +240,19 @@ def run_kind(
     rows = []
     for k in range(count):
         case = make_case(kind, seed, k)
-        found, (scan, *_) = searched(case), scanned(case)
+        mass, (scan, *_) = searched(case), scanned(case)
         rows.append(
             {
                 "body": case.what,
                 "hidden": case.mass,
-                "found": found,
+                "found": mass,
                 "scan": scan,
-                "error": found / case.mass - 1.0,
+                "error": mass / case.mass - 1.0,
                 "scan_error": scan / case.mass - 1.0,
-                "is_at_bound": min(abs(found / end - 1.0) for end in BOUNDS) < SAME,
+                "is_at_bound": min(abs(mass / end - 1.0) for end in BOUNDS) < SAME,
             }
         )
-        say(f"{kind} {k}: {case.what}, {case.mass:.4g} kg hidden, {found:.4g} kg found")
+        say(f"{kind} {k}: {case.what}, {case.mass:.4g} kg hidden, {mass:.4g} kg found")
     errors = np.abs([row["error"] for row in rows])
     return {
         "kind": str(kind),
@@ -277,7 +277,7 @@ def figure(kinds: Sequence[dict[str, Any]], seed: int) -> Any:
         case = make_case(Kind(result["kind"]), seed, result["median_body"])
         grid = np.geomspace(*BOUNDS, POINTS)
         for problem, color, name in (
-            (case.own, GREEN, "model of the film"),
+            (case.exact, GREEN, "model of the film"),
             (case.problem, BLUE, "model of the fit"),
         ):
             losses = [loss_at(problem, case.theta(mass)) for mass in grid]

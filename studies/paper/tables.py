@@ -188,11 +188,11 @@ class TableCase:
     def range_of(self, path: str) -> tuple[Any, Any]:
         """Return between what a hidden value is drawn evenly."""
         value = self.random_file.truth.get(path.removeprefix("sum of "))
-        found = value.between if isinstance(value, Drawn) else HOOKED[path]
-        assert found is not None
-        return found
+        ends = value.between if isinstance(value, Drawn) else HOOKED[path]
+        assert ends is not None
+        return ends
 
-    def between(self, part: Any) -> np.ndarray:
+    def between(self, share: Any) -> np.ndarray:
         """Return theta of this part of the way through the ranges of all hidden values."""
         ends = [
             [np.broadcast_to(end, np.shape(self.truth.values[path])).ravel()
@@ -200,7 +200,7 @@ class TableCase:
             for path in self.problem.parameters.paths
         ]  # fmt: skip
         low, high = np.concatenate(ends, axis=1)
-        return self.problem.parameters.theta(low + part * (high - low))
+        return self.problem.parameters.theta(low + share * (high - low))
 
     def errors(self, theta: np.ndarray) -> dict[str, float]:
         """Return the mean relative error of each path, and of masses of vertices of their sum."""
@@ -281,7 +281,7 @@ def reinforce(problem: SceneProblem, rng: np.random.Generator) -> tuple[np.ndarr
     for _ in range(STEPS):
         e = rng.standard_normal((SAMPLES, len(theta)))
         tried = np.clip(theta + DEVIATION * e, low, high)
-        returns = np.array([return_of(problem, one) for one in tried])
+        returns = np.array([return_of(problem, point) for point in tried])
         theta = np.clip(theta + RATE * score_gradient(returns, e, DEVIATION), low, high)
     return theta, problem.loss_at(theta)
 
@@ -316,10 +316,10 @@ def expected(method: Method, low: Any, high: Any, scale: float | None = None) ->
     middle, squares = 0.5 * (low + high), low**2 + high**2
     with np.errstate(invalid="ignore", divide="ignore"):
         if method is Method.AVERAGE:
-            found = middle * np.log(middle**2 / (low * high)) / width
+            error = middle * np.log(middle**2 / (low * high)) / width
         else:
-            found = (squares * np.log(high / low) - width * (low + high)) / (2.0 * width**2)
-    return float(np.mean(np.where(width > 0.0, found, 0.0)))
+            error = (squares * np.log(high / low) - width * (low + high)) / (2.0 * width**2)
+    return float(np.mean(np.where(width > 0.0, error, 0.0)))
 
 
 def run_task(task: tuple[TableCase, Method]) -> dict[str, Any]:
@@ -342,10 +342,10 @@ def summed_up(
 ) -> list[dict[str, Any]]:
     """Return mean, median and worst error of a method for each path of a scene."""
     records = [folder.read_json(record_name(case, method)) for case in cases]
-    first, ended = cases[0], [one["errors"] for one in records if "errors" in one]
+    first, ended = cases[0], [record["errors"] for record in records if "errors" in record]
     rows = []
     for path in ended[0] if ended else first.problem.parameters.paths:
-        errors = np.array([one[path] for one in ended]) if ended else np.full(1, np.nan)
+        errors = np.array([by_path[path] for by_path in ended]) if ended else np.full(1, np.nan)
         blind = method in (Method.AVERAGE, Method.RANDOM)
         scale = first.truth.scales.get(path)
         row: dict[str, Any] = {"scene": first.scene, "path": path, "method": str(method)}
@@ -419,15 +419,15 @@ def main(
         for scene, more in scenes_of(number, paper_sizes=paper_sizes).items()
     }
     tasks = [
-        (case, one) for cases in scenes.values() for case in cases for one in methods
-        if not folder.has(record_name(case, one))
+        (case, estimator) for cases in scenes.values() for case in cases for estimator in methods
+        if not folder.has(record_name(case, estimator))
     ]  # fmt: skip
     with open_pool(scheduler) as pool:
-        for done, ((case, one), record) in enumerate(pool(run_task, tasks), 1):
-            folder.write_json(record_name(case, one), record)
-            typer.echo(f"{done} of {len(tasks)}: {case.scene} {case.k}, {one}")
-    rows = [row for cases in scenes.values() for one in methods
-            for row in summed_up(cases, one, folder)]  # fmt: skip
+        for done, ((case, estimator), record) in enumerate(pool(run_task, tasks), 1):
+            folder.write_json(record_name(case, estimator), record)
+            typer.echo(f"{done} of {len(tasks)}: {case.scene} {case.k}, {estimator}")
+    rows = [row for cases in scenes.values() for estimator in methods
+            for row in summed_up(cases, estimator, folder)]  # fmt: skip
     result = {"table": number, "seed": seed, "paper_sizes": paper_sizes, "rows": rows}
     folder.write_json(RESULT, result)
     folder.write_text("table.md", table(rows) + "\n")

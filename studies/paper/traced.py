@@ -80,7 +80,7 @@ def _stage(mi: Any, camera: AnyCamera, size: tuple[int, int]) -> dict[str, Any]:
             "material": _principled(photo.FLOOR_COLOR, 0.0, photo.FLOOR_ROUGHNESS),
         },
         "sun": {
-            "type": "directional", "direction": [-one for one in photo.SUN],
+            "type": "directional", "direction": [-component for component in photo.SUN],
             "irradiance": {"type": "rgb", "value": photo.SUN_STRENGTH},
         },
     }  # fmt: skip

@@ -40,15 +40,17 @@ def tracked_problem(problem: SceneProblem) -> SceneProblem | None:
         drawing = film.as_images(film.predict(moved, at, values))[0]
         vertices = {name: at.at(rows)[0] - film.center for name, rows in surfaces(moved).items()}
         begun[film.name] = Begun(drawing, vertices, film.camera_at(values), is_known)
-    tracks = [one.track(problem.built.subjects, begun) for one in problem.observers]
-    observers = [one for one in tracks if one is not None]
-    if films.isdisjoint(one.name for one in observers):
+    tracks = [observer.track(problem.built.subjects, begun) for observer in problem.observers]
+    observers = [track for track in tracks if track is not None]
+    if films.isdisjoint(track.name for track in observers):
         return None
     parameters, free = problem.parameters, []
-    for one, theta in parameters.parts(parameters.start):
-        low, high = one.transform.box(*(np.broadcast_to(end, theta.shape) for end in one.bounds))
+    for parameter, theta in parameters.parts(parameters.start):
+        low, high = parameter.transform.box(
+            *(np.broadcast_to(end, theta.shape) for end in parameter.bounds)
+        )
         width = np.where(np.isfinite(high - low), high - low, 1.0 / WIDTH)
-        free.append(replace(one, prior=one.prior or (theta, WIDTH * width)))
+        free.append(replace(parameter, prior=parameter.prior or (theta, WIDTH * width)))
     drawn_to_start = Parameters(tuple(free), parameters.ties, parameters.wholes)
     return on_one_timeline(replace(problem, parameters=drawn_to_start), observers)
 

@@ -245,8 +245,10 @@ class _Declared:
 
             def faster(problem: SceneProblem, amount: float) -> SceneProblem:
                 observers = [
-                    replace(one, times=one.times / (1.0 + amount)) if one.name == name else one
-                    for one in problem.observers
+                    replace(observer, times=observer.times / (1.0 + amount))
+                    if observer.name == name
+                    else observer
+                    for observer in problem.observers
                 ]
                 return replace(problem, observers=tuple(observers))
 
@@ -305,11 +307,14 @@ class _Declared:
         What is measured at places of a body, as of markers, stays at these places.
         """
         built = build(file, at_rest=problem.is_still, sizes=sizes)
-        names = [one.name for one in problem.observers if one.IS_CARRIED] if sizes else []
-        carried = {one.name: one for one in make_observers(file, built, self.films, names=names)}
+        names = [observer.name for observer in problem.observers if sizes and observer.IS_CARRIED]
+        carried = {
+            observer.name: observer
+            for observer in make_observers(file, built, self.films, names=names)
+        }
         observers = tuple(
-            one.carried_as(carried[one.name]) if one.name in carried else one
-            for one in problem.observers
+            observer.carried_as(carried[observer.name]) if observer.name in carried else observer
+            for observer in problem.observers
         )
         return replace(problem, built=built, observers=observers)
 
@@ -318,9 +323,9 @@ class _Declared:
 
     def _looser_cameras(self) -> float:
         """Return by what factor errors of cameras that are fitted exceed their defaults."""
-        fitted = [one for one in self.file.cameras.values() if self.file.is_fitted(one)]
-        factors = [one.position_error / CAMERA.position_error for one in fitted]
-        factors += [one.fov_error / CAMERA.fov_error for one in fitted]
+        fitted = [camera for camera in self.file.cameras.values() if self.file.is_fitted(camera)]
+        factors = [camera.position_error / CAMERA.position_error for camera in fitted]
+        factors += [camera.fov_error / CAMERA.fov_error for camera in fitted]
         return max([1.0, *factors])
 
 

@@ -38,9 +38,9 @@ class PageFilm:
     is_hatched: bool = False  # where it is not compared
 
 
-def until(one: Observer, values: Mapping[str, np.ndarray]) -> np.ndarray:
+def until(observer: Observer, values: Mapping[str, np.ndarray]) -> np.ndarray:
     """Return times from the start of the motion to that of a picture."""
-    end = float(one.instants(values)[0])
+    end = float(observer.instants(values)[0])
     return np.linspace(0.0, end, MOST_FRAMES) if end > 0.0 else np.array([end])
 
 

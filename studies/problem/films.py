@@ -130,8 +130,8 @@ class FilmObserver(PictureObserver):
             values |= self.paths
             vertices = {f"{name}.vertices": name for name in self.scene.objects}
             adj = drawn.vjp(self.as_images(adj_rows), wrt=[*vertices, *values])
-            by_path = {path: adj[own] for own, path in values.items()}
-            return {name: adj[own] for own, name in vertices.items()}, by_path
+            by_path = {path: adj[key] for key, path in values.items()}
+            return {name: adj[key] for key, name in vertices.items()}, by_path
 
         return RecordedPrediction(rows, jvp, vjp)
 
@@ -220,7 +220,9 @@ class FilmObserver(PictureObserver):
             return every
         margin = max(round(MARGIN * float(np.sqrt(first.sum()))), 2)
         drawn = images[..., 3] > 0.01
-        far = ~np.array([binary_dilation(one | drawn[0], iterations=margin) for one in drawn], bool)
+        far = ~np.array(
+            [binary_dilation(mask | drawn[0], iterations=margin) for mask in drawn], bool
+        )
         begun = multiples[0] & changed[0]
         return np.logical_not(far & multiples & (changed | begun)).ravel()
 
@@ -467,7 +469,7 @@ class FilmObserver(PictureObserver):
 
 def films_of(observers: Sequence[Observer]) -> list[FilmObserver]:
     """Return the films from cameras among observations."""
-    return [one for one in observers if isinstance(one, FilmObserver)]
+    return [observer for observer in observers if isinstance(observer, FilmObserver)]
 
 
 def _smoothed(image: np.ndarray) -> np.ndarray:
@@ -476,15 +478,15 @@ def _smoothed(image: np.ndarray) -> np.ndarray:
     return uniform_filter(np.moveaxis(image, -1, 0), size)
 
 
-def _shade(found: np.ndarray, behind: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _shade(frame: np.ndarray, behind: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return which pixels are those of a plate times a grey factor, and which differ from it.
 
     Of a frame and the plate, both smoothed.
     """
-    share = found / np.maximum(behind, 1e-3)
+    share = frame / np.maximum(behind, 1e-3)
     factor = share.mean(axis=0)
     is_multiple = (np.ptp(share, axis=0) < GREYISH) & (factor > DARKEST) & (factor < BRIGHTEST)
-    return is_multiple, np.abs(found - behind).max(axis=0) > LEAST_SHADE
+    return is_multiple, np.abs(frame - behind).max(axis=0) > LEAST_SHADE
 
 
 def with_look(scene: Scene, paths: Mapping[str, str], values: Values) -> Scene:
@@ -520,5 +522,5 @@ def _look_value(scene: Scene, target: str) -> np.ndarray:
     if owner in scene.lights:
         return np.asarray(getattr(scene.lights[owner], name), np.float64)
     mesh = scene.objects[owner]
-    part: Any = {"texels": mesh.texture, "vertex_colors": mesh}.get(name, mesh.material)
-    return np.asarray(getattr(part, name), np.float64)
+    holder: Any = {"texels": mesh.texture, "vertex_colors": mesh}.get(name, mesh.material)
+    return np.asarray(getattr(holder, name), np.float64)

@@ -46,16 +46,16 @@ def fit_first_frames(
     if not films_of(problem.observers):
         return problem
     is_loose, declared_free = moves_first_frame(problem), problem.parameters.free
-    has_shape = any(one.is_shape for one in declared_free)
+    has_shape = any(parameter.is_shape for parameter in declared_free)
     views = [
-        one
-        for one in declared_free
-        if one.is_view
-        and not (problem.is_still and (one.is_answer or has_shape))
-        and not (is_loose and one.path.startswith("cameras."))
+        parameter
+        for parameter in declared_free
+        if parameter.is_view
+        and not (problem.is_still and (parameter.is_answer or has_shape))
+        and not (is_loose and parameter.path.startswith("cameras."))
     ]
     free = () if problem.settles and not again else (*views, *looks)
-    are_cameras = [one.path.startswith("cameras.") for one in free]
+    are_cameras = [parameter.path.startswith("cameras.") for parameter in free]
     what = ["cameras"] * any(are_cameras) + ["looks"] * (not all(are_cameras))
     if what:
         say(f"fitting {' and '.join(what)} to the first frame")
@@ -84,9 +84,13 @@ def _is_anywhere(problem: SceneProblem) -> bool:
     return problem.settles or (
         problem.is_still
         and any(
-            one.is_shape
-            or (one.is_answer and one.path.startswith("cameras.") and np.isfinite(one.bounds).all())
-            for one in problem.parameters.free
+            free.is_shape
+            or (
+                free.is_answer
+                and free.path.startswith("cameras.")
+                and np.isfinite(free.bounds).all()
+            )
+            for free in problem.parameters.free
         )
     )
 
@@ -96,7 +100,9 @@ def first_frames_differ(problem: SceneProblem, theta: np.ndarray, other: np.ndar
     if not films_of(problem.observers):
         return False
     free = problem.parameters.free
-    if problem.is_still and any(one.is_answer and one.path.startswith("cameras.") for one in free):
+    if problem.is_still and any(
+        parameter.is_answer and parameter.path.startswith("cameras.") for parameter in free
+    ):
         return True
     return _bodies_differ(problem, theta, other)
 
@@ -107,12 +113,12 @@ def moves_first_frame(problem: SceneProblem) -> bool:
     Then the frame does not show the camera: a body that is seen elsewhere is moved by either.
     """
     free = problem.parameters.free
-    if not films_of(problem.observers) or all(one.is_view for one in free):
+    if not films_of(problem.observers) or all(parameter.is_view for parameter in free):
         return False
     (low, high), start = problem.bounds, problem.parameters.start
     width = np.where(np.isfinite(high - low), high - low, 1.0)
     # an error of a shape moves them by less than a guessed camera is off
-    width = width * problem.parameters.each([not one.is_shape_error for one in free])
+    width = width * problem.parameters.each([not parameter.is_shape_error for parameter in free])
     nudged = start + np.where(start + MOVED * width < high, MOVED, -MOVED) * width
     try:
         return problem.settles or _bodies_differ(problem, start, nudged)
@@ -152,7 +158,7 @@ def _with_backgrounds(
     """Return the problem with backgrounds found outside the bodies, or at borders."""
     first = first_of_films(problem)
     moved, samplings, values = first.run_at(problem.parameters.start)
-    by_name = {one.name: one for one in problem.observers}
+    by_name = {observer.name: observer for observer in problem.observers}
     new: dict[str, FilmObserver] = {}
     pairs = zip(films_of(problem.observers), films_of(first.observers), samplings, strict=True)
     for whole, film, at in pairs:
@@ -176,4 +182,6 @@ def _with_backgrounds(
             plate = np.zeros_like(plate)
         rasterizer = replace(film.rasterizer, background=plate)
         new[film.name] = replace(whole, frames=frames, first=frames[0], rasterizer=rasterizer)
-    return replace(problem, observers=tuple(new.get(k, one) for k, one in by_name.items()))
+    return replace(
+        problem, observers=tuple(new.get(k, observer) for k, observer in by_name.items())
+    )

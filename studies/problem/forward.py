@@ -122,15 +122,15 @@ def start_surfaces(built: BuiltScene) -> dict[str, np.ndarray]:
             run = motion.run()
         except NotFiniteError as error:
             raise StudyError(f"At the start values: {error}") from error
-        return {name: one.vertices(motion, run)[0] for name, one in built.subjects.items()}
+        return {name: subject.vertices(motion, run)[0] for name, subject in built.subjects.items()}
     fields = {name: value for name, value in vars(built.state).items() if name != "bodies"}
     run = SimpleNamespace(**{k: np.asarray(v)[None] for k, v in fields.items() if v is not None})
     system: Any = built.system
     return {
-        name: _hull(one.set_of(system), built.state.bodies[one.name])
-        if isinstance(one, Hulls)
-        else one.vertices(motion, run)[0]
-        for name, one in built.subjects.items()
+        name: _hull(subject.set_of(system), built.state.bodies[subject.name])
+        if isinstance(subject, Hulls)
+        else subject.vertices(motion, run)[0]
+        for name, subject in built.subjects.items()
     }
 
 

@@ -17,17 +17,19 @@ def squares_of(
     problem: SceneProblem, images: np.ndarray, counted: np.ndarray | None = None
 ) -> np.ndarray:
     """Return those of predictions; with `counted`, of these rows only, (n_rows,) bool."""
-    return _squares(problem, images, lambda one: one.targets(), counted)
+    return _squares(problem, images, lambda observer: observer.targets(), counted)
 
 
 def counted_rows(problem: SceneProblem, images: np.ndarray) -> np.ndarray:
     """Return which rows can tell a right motion from a wrong one, (n_rows,) bool."""
-    return np.concatenate([one.counted(rows) for one, rows in problem.by_observer(images)])
+    return np.concatenate(
+        [observer.counted(rows) for observer, rows in problem.by_observer(images)]
+    )
 
 
 def agreed_rows(problem: SceneProblem, images: np.ndarray) -> np.ndarray:
     """Return in which rows prediction and film agree on whether a body is there, (n_rows,) bool."""
-    return np.concatenate([one.agreed(rows) for one, rows in problem.by_observer(images)])
+    return np.concatenate([observer.agreed(rows) for observer, rows in problem.by_observer(images)])
 
 
 def look_squares(problem: SceneProblem, theta: np.ndarray, counted: np.ndarray) -> np.ndarray:
@@ -49,12 +51,12 @@ def look_squares(problem: SceneProblem, theta: np.ndarray, counted: np.ndarray) 
 
 def still_squares(problem: SceneProblem, counted: np.ndarray | None = None) -> np.ndarray:
     """Return those of first frame - observation: the motion that is there to explain."""
-    return _squares(problem, problem.targets, lambda one: one.still(), counted)
+    return _squares(problem, problem.targets, lambda observer: observer.still(), counted)
 
 
 def variation_squares(problem: SceneProblem, counted: np.ndarray | None = None) -> np.ndarray:
     """Return those of mean colour or place - observation: what pictures show at all."""
-    return _squares(problem, problem.targets, lambda one: one.mean(), counted)
+    return _squares(problem, problem.targets, lambda observer: observer.mean(), counted)
 
 
 def _squares(
@@ -75,7 +77,7 @@ def _squares(
 
 
 def _squares_where(
-    one: Observer, rows: np.ndarray, other: np.ndarray, counted: np.ndarray
+    observer: Observer, rows: np.ndarray, other: np.ndarray, counted: np.ndarray
 ) -> np.ndarray:
     """Return the weighted mean squares of a difference by frame; rows that do not count have 0."""
-    return one.squares(np.where(counted[:, None], rows[:, :3], other[:, :3]), other)
+    return observer.squares(np.where(counted[:, None], rows[:, :3], other[:, :3]), other)

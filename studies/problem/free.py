@@ -43,7 +43,7 @@ def make_free(
     table = _ungrouped(declared_free, values)
     ties, answers = {}, []
     wholes: dict[str, np.ndarray] = {}
-    for path, one in table.items():
+    for path, row in table.items():
         owner, index = split_component(path)
         if owner not in values:
             raise StudyError(f"Unknown path in `free` `{path}`.{checks.known_names(path, values)}")
@@ -56,31 +56,33 @@ def make_free(
                 )
             wholes[owner] = np.asarray(value.value, np.float64)
             value = replace(value, value=component_of(f'free."{path}"', path, value.value))
-        if one.tied_to is None:
-            answers.append(_answer(path, one, value, (views or {}).get(path)))
+        if row.tied_to is None:
+            answers.append(_answer(path, row, value, (views or {}).get(path)))
             continue
-        if one.tied_to not in table or table[one.tied_to].tied_to is not None:
+        if row.tied_to not in table or table[row.tied_to].tied_to is not None:
             raise StudyError(
                 f'`free."{path}".tied_to` must be another free path that is not tied itself, got '
-                f"{one.tied_to!r}. Free ones: {', '.join(p for p in table if p != path) or 'none'}."
+                f"{row.tied_to!r}. Free ones: {', '.join(p for p in table if p != path) or 'none'}."
             )
-        ties[path] = (one.tied_to, one.factor)
-    others = tuple(one for one in nuisances if one.path not in {*table, *wholes})
+        ties[path] = (row.tied_to, row.factor)
+    others = tuple(parameter for parameter in nuisances if parameter.path not in {*table, *wholes})
     if not answers:
         raise StudyError(
             "`free` must name at least one parameter to find, e.g. "
             f'[free."{next(iter(values))}"]. Known: {", ".join(values)}.'
         )
-    viewed = [one for one in answers if one.is_view or one.is_shape_error]
-    moving = [one for one in answers if one not in viewed]
-    if not all(one.is_start_time for one in moving):
-        moving = [replace(one, is_answer=not one.is_start_time) for one in moving]
+    viewed = [parameter for parameter in answers if parameter.is_view or parameter.is_shape_error]
+    moving = [parameter for parameter in answers if parameter not in viewed]
+    if not all(parameter.is_start_time for parameter in moving):
+        moving = [replace(parameter, is_answer=not parameter.is_start_time) for parameter in moving]
     if moving:
-        viewed = [replace(one, is_answer=False) for one in viewed]
+        viewed = [replace(parameter, is_answer=False) for parameter in viewed]
     else:  # the question itself: only a prior that was asked for counts
         viewed = [
-            one if table[one.path].prior or one.is_shape_error else replace(one, prior=None)
-            for one in viewed
+            parameter
+            if table[parameter.path].prior or parameter.is_shape_error
+            else replace(parameter, prior=None)
+            for parameter in viewed
         ]
     return Parameters((*moving, *viewed, *others), ties, wholes)
 
@@ -93,9 +95,9 @@ def start_values(
     What the table cannot be is left out: a run refuses it.
     """
     table = {
-        path: one
-        for path, one in _ungrouped(declared_free, values).items()
-        if {split_component(name)[0] for name in (path, one.tied_to or path)} <= set(values)
+        path: row
+        for path, row in _ungrouped(declared_free, values).items()
+        if {split_component(name)[0] for name in (path, row.tied_to or path)} <= set(values)
     }
     try:
         parameters = make_free(table, values, ())
@@ -109,13 +111,13 @@ def _ungrouped(
 ) -> dict[str, declared.Free]:
     """Return the table with groups such as "cameras.front.pose" replaced by their paths."""
     table: dict[str, declared.Free] = {}
-    for path, one in declared_free.items():
+    for path, row in declared_free.items():
         owner, _, name = path.rpartition(".")
         members = [f"{owner}.{key}" for key in GROUPS.get(name, ())]
         if path not in values and members and all(member in values for member in members):
-            table |= dict.fromkeys(members, one)
+            table |= dict.fromkeys(members, row)
         else:
-            table[path] = one
+            table[path] = row
     return table
 
 
@@ -175,7 +177,7 @@ def _prior(
 
 def more_values(observers: Sequence[Observer]) -> dict[str, Value]:
     """Return what may be free beside the system: cameras, looks, lights and start times."""
-    return {path: value for one in observers for path, value in one.values().items()}
+    return {path: value for observer in observers for path, value in observer.values().items()}
 
 
 def camera_nuisances(
@@ -214,13 +216,13 @@ def views(
 ) -> dict[str, FreeParameter]:
     """Return cameras, colours, directions of light and errors of shapes, with priors, by path."""
     out = {camera.path: camera for camera in cameras}
-    for path, one in values.items():
+    for path, value in values.items():
         if path.endswith((".look.ambient", ".look.diffuse")):
-            out[path] = nuisance(path, one.value, COLOR_ERROR)
+            out[path] = nuisance(path, value.value, COLOR_ERROR)
         elif path.startswith("lights."):
-            out[path] = nuisance(path, one.value, DIRECTION_ERROR)
+            out[path] = nuisance(path, value.value, DIRECTION_ERROR)
         elif path.endswith(SHAPE):
-            out[path] = nuisance(path, one.value, one.scale, one.unit)
+            out[path] = nuisance(path, value.value, value.scale, value.unit)
     return out
 
 
@@ -232,10 +234,10 @@ def look_nuisances(
     looks = {**file.bodies, **{k: v for k, v in file.obstacles.items() if v.draw}}
     fitted = [
         name
-        for name, one in looks.items()
+        for name, spec in looks.items()
         if name in built.meshes
-        and hasattr(one, "look")
-        and file.is_fitted(one.look)
+        and hasattr(spec, "look")
+        and file.is_fitted(spec.look)
         and not free & {f"{name}.look{kind}" for kind in COLORS}  # they hold the colour
     ]
     of_looks = [f"{name}.look.{key}" for name in fitted for key in ("ambient", "diffuse")]
@@ -277,7 +279,7 @@ class ShapeLosses:
 def shape_losses(free: Mapping[str, declared.Free], built: BuiltScene) -> tuple[ShapeLosses, ...]:
     """Return the losses of shape of all bodies whose vertices are free."""
     out = []
-    for path, one in free.items():
+    for path, row in free.items():
         if not path.endswith(VERTICES) or path not in built.values:
             continue
         vertices = built.values[path]
@@ -287,9 +289,9 @@ def shape_losses(free: Mapping[str, declared.Free], built: BuiltScene) -> tuple[
         ends = points[edges.ends]
         length = float(np.linalg.norm(ends[:, 1] - ends[:, 0], axis=1).mean())
         weighted = [
-            (one.laplacian / size**2, laplacian),
-            (one.edge_length / size**2, EdgeLength(faces, length)),
-            (one.normals, NormalConsistency(faces)),
+            (row.laplacian / size**2, laplacian),
+            (row.edge_length / size**2, EdgeLength(faces, length)),
+            (row.normals, NormalConsistency(faces)),
         ]
         out.append(ShapeLosses(path, [pair for pair in weighted if pair[0]]))
     return tuple(out)

@@ -143,7 +143,7 @@ def start_of_flights(tracks: SceneProblem) -> np.ndarray | None:
         return None
     place = tracks.built.state.bodies[name].position
     flights = Flights(track, place[0], np.asarray(model.gravity, float))
-    found = {f"{name}.velocity": flights.velocities[0]}
+    guesses = {f"{name}.velocity": flights.velocities[0]}
     for key in contacts:
         normals = _normals(tracks, name, key, [at for at, _, _ in flights.blows()])
         touches = [
@@ -152,9 +152,9 @@ def start_of_flights(tracks: SceneProblem) -> np.ndarray | None:
             if n is not None and before @ n < 0.0
         ]
         if touches:
-            found |= of_touches(key.removesuffix(f"_{name}"), touches)
+            guesses |= of_touches(key.removesuffix(f"_{name}"), touches)
     natural = [
-        np.ravel(np.clip(found.get(free.path, value), *free.bounds))
+        np.ravel(np.clip(guesses.get(free.path, value), *free.bounds))
         for free, value in parameters.parts(parameters.natural(parameters.start))
     ]
     return np.clip(parameters.theta(np.concatenate(natural)), parameters.lower, parameters.upper)

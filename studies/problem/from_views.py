@@ -87,8 +87,8 @@ def _written(surface: TriangleMesh) -> str:
     digest = hashlib.sha256(surface.points.tobytes() + surface.faces.tobytes()).hexdigest()
     path = CACHE_DIR.parent / "meshes" / f"{digest[:24]}.vtp"
     if not path.is_file():
-        with replacing(path) as part:
-            pyvista.PolyData.from_regular_faces(surface.points, surface.faces).save(part)
+        with replacing(path) as temporary:
+            pyvista.PolyData.from_regular_faces(surface.points, surface.faces).save(temporary)
     return str(path)
 
 

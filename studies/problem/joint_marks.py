@@ -41,7 +41,7 @@ def marked(
 
     `places` are their vertices by name, (n_vertices, 3) [m].
     """
-    joints_here = [one for one in joints.values() if one.body in places]
+    joints_here = [joint for joint in joints.values() if joint.body in places]
     if not joints_here:
         return image
     height, width = image.shape[:2]
@@ -52,11 +52,11 @@ def marked(
         pixels, depths = seen_at(points)
         return SHARP * (pixels[depths > 0.0] + 0.5)
 
-    for one in joints_here:
-        x = places[one.body]
-        anchors = one.anchors @ x
-        if one.axis is not None:
-            along = ALONG * (one.axis @ x - anchors[0])
+    for joint in joints_here:
+        x = places[joint.body]
+        anchors = joint.anchors @ x
+        if joint.axis is not None:
+            along = ALONG * (joint.axis @ x - anchors[0])
             ends = at(np.stack([anchors[0] - along, anchors[0] + along]))
             if len(ends) == 2 and np.linalg.norm(ends[1] - ends[0]) > LEAST * radius:
                 draw.line(ends.ravel().tolist(), PAPER, round(radius))

@@ -37,18 +37,18 @@ class SceneLosses(ScenePredictor):
     @property
     def loss(self) -> str:
         """What is compared, in words."""
-        return ", ".join(f"{one.KIND} `{one.name}`" for one in self.observers)
+        return ", ".join(f"{observer.KIND} `{observer.name}`" for observer in self.observers)
 
     @property
     def targets(self) -> np.ndarray:
         """What was observed, (n_rows, 3)."""
-        return np.concatenate([one.targets() for one in self.observers])
+        return np.concatenate([observer.targets() for observer in self.observers])
 
     # Residuals of predictions
 
     def residuals_of(self, images: np.ndarray) -> np.ndarray:
         """Return r of predictions, without priors."""
-        return joined([one.residuals(rows) for one, rows in self.by_observer(images)])
+        return joined([observer.residuals(rows) for observer, rows in self.by_observer(images)])
 
     def residuals_cotangent(self, images: np.ndarray, adj_r: np.ndarray) -> np.ndarray:
         """Return the cotangent of predictions, in as many columns as they have."""
@@ -70,10 +70,10 @@ class SceneLosses(ScenePredictor):
     def residual_counts(self) -> list[int]:
         """Return how many residuals every observer has, without priors."""
         counts = []
-        for one in self.observers:  # as many in every frame: one is enough to count them
-            first = one.between(np.arange(len(one.times)) == 0)
-            blank = np.zeros((one.rows_per_frame(), 4))
-            counts.append(len(one.times) * len(first.residuals_jvp(blank)))
+        for observer in self.observers:  # as many in every frame: one is enough to count them
+            first = observer.between(np.arange(len(observer.times)) == 0)
+            blank = np.zeros((observer.rows_per_frame(), 4))
+            counts.append(len(observer.times) * len(first.residuals_jvp(blank)))
         return counts
 
     def reached(
@@ -82,7 +82,7 @@ class SceneLosses(ScenePredictor):
         """Return the residuals of every observer that theta may change, and their numbers in r."""
         counts = self.residual_counts()
         observed = zip(self.observers, predicted, counts, strict=True)
-        blocks = [one.reached(rows, count) for one, rows, count in observed]
+        blocks = [observer.reached(rows, count) for observer, rows, count in observed]
         starts = np.cumsum(counts) - counts
         return blocks, [first + each.rows for first, each in zip(starts, blocks, strict=True)]
 
@@ -131,8 +131,8 @@ class SceneLosses(ScenePredictor):
     def residuals_jvp(self, theta: np.ndarray, tan_theta: np.ndarray) -> np.ndarray:
         """Return the derivative of r along `tan_theta`."""
         pairs = self.by_observer(self.images_jvp(theta, tan_theta)[1])
-        own = np.concatenate([observer.residuals_jvp(rows) for observer, rows in pairs])
-        return np.concatenate([own, self._prior(theta)[1] * tan_theta])
+        tan_r = np.concatenate([observer.residuals_jvp(rows) for observer, rows in pairs])
+        return np.concatenate([tan_r, self._prior(theta)[1] * tan_theta])
 
     def residuals_vjp(self, theta: np.ndarray, adj_r: np.ndarray) -> np.ndarray:
         """Return the gradient in theta for a cotangent of r."""
@@ -172,7 +172,9 @@ class SceneLosses(ScenePredictor):
         n, (records, push) = len(theta), replace(self, threads=1).pushing(theta)
         predicted = [record.rows for record in records]
         pairs = zip(self.observers, predicted, strict=True)
-        r = self.with_priors(theta, joined([to_host(one.residuals(rows)) for one, rows in pairs]))
+        r = self.with_priors(
+            theta, joined([to_host(observer.residuals(rows)) for observer, rows in pairs])
+        )
         reached, numbers = self.reached(predicted)
         numbers.append(len(r) - n + np.arange(n))
         ends = np.cumsum([len(rows) for rows in numbers])
@@ -217,11 +219,12 @@ class SceneLosses(ScenePredictor):
         def gradient(theta: np.ndarray) -> np.ndarray:
             return precise.loss_and_gradient(theta)[1]
 
-        own = list(range(len(theta)) if among is None else among)
+        components = list(range(len(theta)) if among is None else among)
         columns = [
-            np.asarray(hvp(gradient, theta, d, scale=scale, **options)) for d in np.diag(scale)[own]
+            np.asarray(hvp(gradient, theta, d, scale=scale, **options))
+            for d in np.diag(scale)[components]
         ]
-        scaled = (scale[:, None] * np.stack(columns, axis=1))[own]
+        scaled = (scale[:, None] * np.stack(columns, axis=1))[components]
         return 0.5 * (scaled + scaled.T)
 
     def penalty(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
@@ -229,12 +232,12 @@ class SceneLosses(ScenePredictor):
         r, scale = self._prior(theta)
         total, gradient = float(r @ r), 2.0 * scale * r
         values = self.parameters.scene_values(theta) if self.shapes else {}
-        for one in self.shapes:
-            if one.path in values:
+        for shape in self.shapes:
+            if shape.path in values:
                 weight = sum(seen.weight for seen in self.observers) / SEEN**2
-                x = values[one.path]
-                total += weight * one.value(x)
-                adj = {one.path: weight * one.gradient(x)}
+                x = values[shape.path]
+                total += weight * shape.value(x)
+                adj = {shape.path: weight * shape.gradient(x)}
                 gradient = gradient + self.parameters.scene_gradient(theta, adj)
         return total, gradient
 

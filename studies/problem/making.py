@@ -139,7 +139,7 @@ class PreparedProblem:
         """Return the problem of the observations that are not kept for a prediction."""
         if not self.kept:
             return everything
-        fitted = [one for one in everything.observers if one.name not in self.kept]
+        fitted = [observer for observer in everything.observers if observer.name not in self.kept]
         return on_one_timeline(everything, fitted)
 
 
@@ -174,12 +174,12 @@ def make_problem(
             "`observations` must hold at least one film, table of points, states, or residuals of "
             "your own, got none."
         )
-    real = {name: one for name, one in file.films.items() if one.simulate is None}
+    real = {name: film for name, film in file.films.items() if film.simulate is None}
     films = {
-        name: read_film(one, file.camera_of(one), f"observations.{name}")
+        name: read_film(film, file.camera_of(film), f"observations.{name}")
         if name in real
-        else blank_film(one, frame_times(one, file.world, key), key)
-        for name, one in file.films.items()
+        else blank_film(film, frame_times(film, file.world, key), key)
+        for name, film in file.films.items()
         for key in [f"observations.{name}"]
     }
     check_forces(file)
@@ -199,33 +199,37 @@ def make_problem(
         notes += advice_on_film(films[name], f"observations.{name}")
     observers = make_observers(file, built, films, device=device)
     recorded = {
-        f"observations.{one.name}": (one.start, one.times)
-        for one in observers
-        for spec in [file.observations[one.name]]
-        if one.name in real or (spec.simulate is None and getattr(spec, "fps", None))
+        f"observations.{observer.name}": (observer.start, observer.times)
+        for observer in observers
+        for spec in [file.observations[observer.name]]
+        if observer.name in real or (spec.simulate is None and getattr(spec, "fps", None))
     }
     check_lengths(recorded)
-    notes += [note for one in observers for note in one.notes]
-    observers += [own_observer(name, one, start_surfaces(built)) for name, one in every_own.items()]
-    kept = frozenset(k for k, one in {**file.observations, **every_own}.items() if one.validate)
+    notes += [note for observer in observers for note in observer.notes]
+    observers += [
+        own_observer(name, terms, start_surfaces(built)) for name, terms in every_own.items()
+    ]
+    kept = frozenset(
+        k for k, observation in {**file.observations, **every_own}.items() if observation.validate
+    )
     if len(kept) == len(observers):
         raise StudyError("`observations` must hold one without `validate`, to be fitted.")
     values = {**built.values, **more_values(observers)}
     values |= texel_values(file, built, observers, values)
     every_camera = camera_nuisances(file, observers)
     fitted_beside = tuple(
-        one for one in every_camera if file.is_fitted(file.cameras[one.path.split(".")[1]])
+        free for free in every_camera if file.is_fitted(file.cameras[free.path.split(".")[1]])
     )
     parameters = make_free(file.free, values, fitted_beside, views(every_camera, values))
     problem = _problem(
         file, built, observers, parameters, dtype=dtype, device=device, checkpoint=checkpoint
     )
-    end = max(float(one.times.max()) for one in observers)
+    end = max(float(observer.times.max()) for observer in observers)
     at_start = parameters.scene_values(parameters.start)
     steps, short = tried_steps(problem.steps, built, at_start, end)
     _announce(end, steps.suited_to(built.system).dt, say)
     problem, notes = replace(problem, steps=steps), notes + short
-    last = max(one.start + float(one.times.max()) for one in observers)
+    last = max(observer.start + float(observer.times.max()) for observer in observers)
     for path in built.paths:
         path.require_seconds(last)
         path.check(last, steps.dt)
@@ -239,8 +243,8 @@ def make_problem(
         problem = with_simulated(problem, hidden, file, truth)
         values |= simulated.values
     problem = problem.with_steps_for(problem.parameters.start)
-    for one in observers:
-        one.check(problem)
+    for observer in observers:
+        observer.check(problem)
     looks = look_nuisances(file, built, observers)
     if fits_first:
         notes += _doubts_at_start(problem, file)
@@ -285,7 +289,7 @@ def without_own(
 ) -> declared.SceneFile:
     """Return a scene file without free paths of residuals of one's own, which no file can have."""
     of_own = tuple(f"observations.{name}." for name in residuals)
-    free = {path: one for path, one in file.free.items() if not path.startswith(of_own)}
+    free = {path: row for path, row in file.free.items() if not path.startswith(of_own)}
     return replace(file, free=free)
 
 
@@ -309,10 +313,10 @@ def is_still(file: declared.SceneFile, films: Mapping[str, FilmData]) -> bool:
         and file.world.motion != declared.EQUILIBRIUM
         and all(
             name in films
-            and one.start == 0.0
+            and observation.start == 0.0
             and films[name].times.tolist() == [0.0]
             and f"observations.{name}.start" not in file.free
-            for name, one in file.observations.items()
+            for name, observation in file.observations.items()
         )
     )
 
@@ -324,9 +328,15 @@ def _problem(
     parameters: Parameters,
     **shared: Any,
 ) -> SceneProblem:
-    simulated = {name for name, one in file.observations.items() if one.simulate is not None}
-    gaps = [shortest_interval(one.times) for one in observers if len(one.times) > 1]
-    gaps += [one.times[0] for one in observers if one.name in simulated and one.times[0] > 0.0]
+    simulated = {
+        name for name, observation in file.observations.items() if observation.simulate is not None
+    }
+    gaps = [shortest_interval(observer.times) for observer in observers if len(observer.times) > 1]
+    gaps += [
+        observer.times[0]
+        for observer in observers
+        if observer.name in simulated and observer.times[0] > 0.0
+    ]
     interval = float(min(gaps, default=INTERVAL))
     steps = first_steps(interval, longest_step(file.world), built.longest_dt)
     if built.dt is not None:  # of smoke

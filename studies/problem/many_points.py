@@ -49,15 +49,17 @@ def residuals_at(problem: SceneLosses, thetas: Sequence[np.ndarray]) -> Iterator
         if points:
             runs, _ = run_worlds([moment[1] for _, _, moment in points], keeps=False)
             pairs = zip(points, runs, strict=True)
-            moved |= {k: (own, moment, run) for (k, own, moment), run in pairs}
+            moved |= {k: (stepped, moment, run) for (k, stepped, moment), run in pairs}
     for k, theta in enumerate(thetas):
         r = None
         if k in moved and not isinstance(moved[k][2], Failure):
-            own, (values, motion, samplings), run = moved.pop(k)
+            stepped, (values, motion, samplings), run = moved.pop(k)
             with suppress(*NOT_FINITE):  # a camera that there is not
-                moved_then = own.moved_by(motion, run)
-                r = to_host(own.residuals_of(joined(own.rows_of(moved_then, samplings, values))))
-                r = own.with_priors(theta, r)
+                moved_then = stepped.moved_by(motion, run)
+                r = to_host(
+                    stepped.residuals_of(joined(stepped.rows_of(moved_then, samplings, values)))
+                )
+                r = stepped.with_priors(theta, r)
         yield r if r is not None and np.isfinite(r).all() else None
 
 
@@ -74,15 +76,15 @@ def _batches(
     for k, theta in enumerate(thetas):
         try:
             if steps is None:
-                own = problem.with_rounded_steps(theta)
+                stepped = problem.with_rounded_steps(theta)
             else:
-                own = replace(problem, steps=steps[k])
-            moment = own.moment(theta)
+                stepped = replace(problem, steps=steps[k])
+            moment = stepped.moment(theta)
         except (ValueError, ArithmeticError) as error:
             failures[k] = Failure(str(error) or type(error).__name__)
             continue
         key = (moment[1].dt, moment[1].frames.tobytes())
-        alike.setdefault(key, []).append((k, own, moment))
+        alike.setdefault(key, []).append((k, stepped, moment))
     if failures:
         yield [], failures
     for points in alike.values():

@@ -114,19 +114,19 @@ class Observer(ABC):
         rows: np.ndarray | slice = kept
         if len(kept) and kept[-1] - kept[0] == len(kept) - 1:
             rows = slice(kept[0], kept[-1] + 1)  # a view: films are large
-        own = {name: getattr(self, name)[rows] for name in ("times", "index", self.BY_FRAME)}
-        return replace(self, **own)
+        changes = {name: getattr(self, name)[rows] for name in ("times", "index", self.BY_FRAME)}
+        return replace(self, **changes)
 
     def camera_at(self, values: Values) -> Any:
         """Return the camera with the values of its paths.
 
         A step of a search may be so long that there is none: it counts as a motion that blows up.
         """
-        own = values_under(self.camera_path, values)
-        if self.camera is None or not own:
+        camera_values = values_under(self.camera_path, values)
+        if self.camera is None or not camera_values:
             return self.camera
         try:
-            return self.camera.with_values(own)
+            return self.camera.with_values(camera_values)
         except ValueError as error:
             raise NotFiniteError(str(error)) from error
 
@@ -144,10 +144,10 @@ class Observer(ABC):
 
     def _fields(self, moved: Moved) -> Moved:
         """Return the part of what moves that is seen, where it is looked at."""
-        found = self.fields(moved)
+        fields = self.fields(moved)
         if self.device == "cuda":
-            return found
-        return dict(zip(found, to_host(tuple(found.values())), strict=True))
+            return fields
+        return dict(zip(fields, to_host(tuple(fields.values())), strict=True))
 
     def record(self, moved: Moved, at: Sampling, values: Values) -> RecordedPrediction:
         """Predict, and keep what tangents and cotangents need."""

@@ -143,24 +143,24 @@ class _Observing:
         """The middle of everything that moves at the start, (3,) [m]."""
         return 0.5 * (self.bodies.min(axis=0) + self.bodies.max(axis=0))
 
-    def film(self, name: str, one: declared.Film) -> FilmObserver:
+    def film(self, name: str, spec: declared.Film) -> FilmObserver:
         """Return a film from a camera."""
-        which, data = self.file.camera_name(one), self.films[name]
-        bodies = self.file.bodies if one.bodies is None else one.bodies
+        which, data = self.file.camera_name(spec), self.films[name]
+        bodies = self.file.bodies if spec.bodies is None else spec.bodies
         hidden = set(self.file.bodies).difference(bodies)
         meshes = {key: mesh for key, mesh in self.built.meshes.items() if key not in hidden}
         seen_from = make_camera(which, self.file.cameras[which], data.full_size, self.center)
         drawn = {body: (meshes[body].faces, self.surfaces[body]) for body in bodies}
         require_outside(which, seen_from, drawn)
-        is_rgb = one.compare == "rgb"
+        is_rgb = spec.compare == "rgb"
         drawn_as: dict[str, Any] = {"blend": Hard()}
-        if one.softness:
-            sigma = softness(one.softness, data.frames.shape[1])
-            drawn_as = {"sigma": sigma, "seamless": not with_seams(self.file, self.built, one)}
-        if one.simulate is not None and data.backdrop is not None:  # else it is found in the film
+        if spec.softness:
+            sigma = softness(spec.softness, data.frames.shape[1])
+            drawn_as = {"sigma": sigma, "seamless": not with_seams(self.file, self.built, spec)}
+        if spec.simulate is not None and data.backdrop is not None:  # else it is found in the film
             drawn_as["background"] = data.backdrop if is_rgb else np.zeros_like(data.backdrop)
         observer = FilmObserver(
-            **self._pictures(name, one),
+            **self._pictures(name, spec),
             scene=Scene(meshes, self.built.lights) if is_rgb else _white(meshes),
             camera=posed(seen_from, self.center),
             center=self.center,
@@ -170,11 +170,11 @@ class _Observing:
             growth=self.file.search.growth,
             device=self.device,
         )
-        if one.simulate is None:
+        if spec.simulate is None:
             observer.require_in_picture(np.concatenate([self.surfaces[body] for body in bodies]))
         return observer
 
-    def smoke(self, name: str, one: declared.Film) -> SmokeObserver:
+    def smoke(self, name: str, spec: declared.Film) -> SmokeObserver:
         """Return a film of smoke."""
         size, grid = self.films[name].size, self.built.state.density.shape
         if size != grid:
@@ -183,43 +183,43 @@ class _Observing:
                 f"density, {grid[0]} x {grid[1]} (height x width), got {size[0]} x {size[1]} after "
                 "`downsample`."
             )
-        background = np.asarray(one.background.color or (0.0, 0.0, 0.0))
-        return SmokeObserver(**self._pictures(name, one), background=background)
+        background = np.asarray(spec.background.color or (0.0, 0.0, 0.0))
+        return SmokeObserver(**self._pictures(name, spec), background=background)
 
-    def _pictures(self, name: str, one: declared.Film) -> dict[str, Any]:
+    def _pictures(self, name: str, spec: declared.Film) -> dict[str, Any]:
         data, search = self.films[name], self.file.search
         return {
-            **_observed(name, one, data.times),
+            **_observed(name, spec, data.times),
             "frames": data.frames,
             "levels": search.levels if search.loss == "pyramid" else 1,
             "first": data.frames[0],
             "ignored": data.ignored,
         }
 
-    def points(self, name: str, one: declared.Points) -> PointObserver:
+    def points(self, name: str, points: declared.Points) -> PointObserver:
         """Return tracked points as an observer."""
         key, subjects = f"observations.{name}", self.built.subjects
         spec, camera, size, path = None, None, None, ""
-        if one.camera is not None:
-            spec, path = self.file.cameras[one.camera], f"cameras.{one.camera}"
-            size = self._picture_size(one.camera)
-            camera = posed(make_camera(one.camera, spec, size, self.center), self.center)
-        if one.simulate is None:
-            data = read_points(one, spec, size, key)
+        if points.camera is not None:
+            spec, path = self.file.cameras[points.camera], f"cameras.{points.camera}"
+            size = self._picture_size(points.camera)
+            camera = posed(make_camera(points.camera, spec, size, self.center), self.center)
+        if points.simulate is None:
+            data = read_points(points, spec, size, key)
             _require_seconds(data.times, self.file.world, key)
         else:
-            data = blank_points(one, frame_times(one, self.file.world, key), key)
-        if one.body not in subjects:
+            data = blank_points(points, frame_times(points, self.file.world, key), key)
+        if points.body not in subjects:
             raise StudyError(
-                f"`{key}.body` must be a body with a surface, got {one.body!r}. Known: "
+                f"`{key}.body` must be a body with a surface, got {points.body!r}. Known: "
                 f"{', '.join(subjects)}."
             )
-        surface = self.surfaces[one.body]
-        faces = np.asarray(self.built.meshes[one.body].faces)
+        surface = self.surfaces[points.body]
+        faces = np.asarray(self.built.meshes[points.body].faces)
         places = np.zeros((len(data.names), 3))  # of the points on the body at its start
-        is_soft = isinstance(self.file.bodies[one.body], declared.Soft)
+        is_soft = isinstance(self.file.bodies[points.body], declared.Soft)
         sags = is_soft and isinstance(self.built.system, Settled)  # it is seen where it rests
-        missing = [point for point in data.names if point not in one.at]
+        missing = [point for point in data.names if point not in points.at]
         if sags and missing:
             point = missing[0]
             raise StudyError(
@@ -227,11 +227,11 @@ class _Observing:
                 f"where it was before the body gave way by `at.{point} = [x, y, z]`."
             )
         for k, point in enumerate(data.names):
-            if point in one.at:
-                places[k] = one.at[point]
+            if point in points.at:
+                places[k] = points.at[point]
                 continue
             row = int(np.argmax(np.isfinite(data.values[:, k, 0])))
-            first, late = data.values[row, k], one.start + data.times[row]
+            first, late = data.values[row, k], points.start + data.times[row]
             if late > 1.01 * np.diff(data.times).min(initial=np.inf):
                 raise StudyError(
                     f"`{key}`: point {point!r} is first seen at {late:.4g} s, when its "
@@ -246,19 +246,19 @@ class _Observing:
                 raise StudyError(
                     f"`{key}`: point {point!r} begins at pixel "
                     f"({first[0]:.1f}, {first[1]:.1f}), where the camera does not see "
-                    f"`bodies.{one.body}`. Say where it is by `at.{point} = [x, y, z]`, or check "
-                    "the camera."
+                    f"`bodies.{points.body}`. Say where it is by `at.{point} = [x, y, z]`, or "
+                    "check the camera."
                 )
             places[k] = hit + self.center
-        matrix, subject = self._carriers(name, one.body, places)
+        matrix, subject = self._carriers(name, points.body, places)
         carrying = surface if subject else np.asarray(self.built.state.x)
         notes = advice_on_markers(key, matrix @ carrying, surface, faces)
         size = size or (1, 1)
         begun = places if camera is None else to_pixels(camera, places - self.center, size)
         return PointObserver(
-            **_observed(name, one, data.times),
+            **_observed(name, points, data.times),
             places=data.values,
-            error=one.error or (MILLIMETRE if camera is None else PIXEL),
+            error=points.error or (MILLIMETRE if camera is None else PIXEL),
             matrix=matrix,
             object=subject,
             camera=camera,
@@ -266,18 +266,18 @@ class _Observing:
             center=self.center,
             size=size,
             begun=begun if sags else None,
-            reshaped=self._reshaped(one.body, matrix, places),
-            notes=(*notes, *self._advice_on_fall(key, one, data)),
+            reshaped=self._reshaped(points.body, matrix, places),
+            notes=(*notes, *self._advice_on_fall(key, points, data)),
         )
 
     def _advice_on_fall(
-        self, key: str, one: declared.Points | declared.States, data: PointData
+        self, key: str, spec: declared.Points | declared.States, data: PointData
     ) -> list[str]:
         """Return what is doubtful about points in space of a body that nothing holds or pushes."""
-        body = self.file.bodies[one.body]
+        body = self.file.bodies[spec.body]
         is_held = isinstance(body, declared.Pendulum) or getattr(body, "held", None) is not None
-        is_in_picture = getattr(one, "camera", None) is not None
-        if is_held or self.file.pushes or one.simulate is not None or is_in_picture:
+        is_in_picture = getattr(spec, "camera", None) is not None
+        if is_held or self.file.pushes or spec.simulate is not None or is_in_picture:
             return []
         return advice_on_fall(data.times, data.values, self.file.world.gravity, key)
 
@@ -302,9 +302,9 @@ class _Observing:
         model = model_of(built.system)
         assert isinstance(model, Model)
         tets = np.asarray(model.forces[body].nodes) - rows.start
-        found = carried_by_tets(name, x[rows], tets, places).tocoo()
-        row, column = found.coords
-        entries = (found.data, (row, rows.start + column))
+        carriers = carried_by_tets(name, x[rows], tets, places).tocoo()
+        row, column = carriers.coords
+        entries = (carriers.data, (row, rows.start + column))
         return scipy.sparse.csr_array(entries, shape=(len(places), len(x))), ""
 
     def _reshaped(self, body: str, matrix: Any, places: np.ndarray) -> ReshapedCarriers | None:
@@ -330,37 +330,38 @@ class _Observing:
             )
         return round(2 * K[1][2]) + 1, round(2 * K[0][2]) + 1
 
-    def states(self, name: str, one: declared.States) -> PointObserver:
+    def states(self, name: str, spec: declared.States) -> PointObserver:
         """Return positions of all nodes of a body, or their centre of mass, as an observer."""
         built, key = self.built, f"observations.{name}"
-        if one.body not in built.nodes:
+        if spec.body not in built.nodes:
             raise StudyError(
-                f"`{key}.body` must be a body with nodes, got {one.body!r}. Known: "
+                f"`{key}.body` must be a body with nodes, got {spec.body!r}. Known: "
                 f"{', '.join(built.nodes) or 'none'}."
             )
         n_nodes = len(built.state.x)
-        rows = np.arange(n_nodes)[built.nodes[one.body]]
+        rows = np.arange(n_nodes)[built.nodes[spec.body]]
         mass = built.system.parameters()["mass"][rows]
-        n = 1 if one.center else len(rows)
-        if one.simulate is None:
-            data = read_states(one, key)
+        n = 1 if spec.center else len(rows)
+        if spec.simulate is None:
+            data = read_states(spec, key)
             _require_seconds(data.times, self.file.world, key)
         else:
-            times = frame_times(one, self.file.world, key)
+            times = frame_times(spec, self.file.world, key)
             data = PointData((), times, np.zeros((len(times), n, 3)))
         if data.values.shape[1] != n:
-            nodes = f"the {n} nodes of `bodies.{one.body}`"
+            nodes = f"the {n} nodes of `bodies.{spec.body}`"
             raise StudyError(
-                f"`{key}.file` must have {'one place, its centre of mass' if one.center else nodes}"
-                f", got {data.values.shape[1]}: `x` is (n_times, n_nodes, 3)."
+                f"`{key}.file` must have "
+                f"{'one place, its centre of mass' if spec.center else nodes}, got "
+                f"{data.values.shape[1]}: `x` is (n_times, n_nodes, 3)."
             )
-        weights = mass / mass.sum() if one.center else np.ones(n)
-        entries = (weights, (np.zeros_like(rows) if one.center else np.arange(n), rows))
+        weights = mass / mass.sum() if spec.center else np.ones(n)
+        entries = (weights, (np.zeros_like(rows) if spec.center else np.arange(n), rows))
         matrix = scipy.sparse.csr_array(entries, shape=(n, n_nodes))
-        common = _observed(name, one, data.times)
+        common = _observed(name, spec, data.times)
         return PointObserver(
-            **common, places=data.values, error=one.error, matrix=matrix, object="",
-            is_center=one.center, notes=tuple(self._advice_on_fall(key, one, data)),
+            **common, places=data.values, error=spec.error, matrix=matrix, object="",
+            is_center=spec.center, notes=tuple(self._advice_on_fall(key, spec, data)),
         )  # fmt: skip
 
     def force(self, name: str, spec: declared.Force) -> ForceObserver:
@@ -496,8 +497,8 @@ class _Observing:
         )  # fmt: skip
 
 
-def _observed(name: str, one: Observed, times: np.ndarray) -> dict[str, Any]:
-    common = {"name": name, "weight": one.weight, "start": one.start}
+def _observed(name: str, spec: Observed, times: np.ndarray) -> dict[str, Any]:
+    common = {"name": name, "weight": spec.weight, "start": spec.start}
     return {**common, "times": times, "index": np.arange(len(times))}
 
 
@@ -538,21 +539,22 @@ def _look_paths(meshes: Mapping[str, Mesh], lights: Mapping[str, Lit]) -> dict[s
     return paths
 
 
-def frame_times(one: Observed, world: declared.World, key: str) -> np.ndarray:
+def frame_times(spec: Observed, world: declared.World, key: str) -> np.ndarray:
     """Return when the frames of a simulated observation are, the last at the end, (n,) [s]."""
-    assert one.simulate is not None
-    duration = one.simulate.duration
+    assert spec.simulate is not None
+    duration = spec.simulate.duration
     if duration is None:
         duration = 0.0 if world.motion == declared.EQUILIBRIUM else world.duration
     if duration is None:
         raise StudyError(
             f"`{key}.simulate.duration` is missing: give it, or `world.duration`, in seconds."
         )
-    if duration == 0.0 and one.simulate.frames > 1:
+    if duration == 0.0 and spec.simulate.frames > 1:
         raise StudyError(
-            f"`{key}.simulate.frames` must be 1 where the duration is 0, got {one.simulate.frames}."
+            f"`{key}.simulate.frames` must be 1 where the duration is 0, got "
+            f"{spec.simulate.frames}."
         )
-    n = one.simulate.frames
+    n = spec.simulate.frames
     return np.arange(1, n + 1) * (duration / n)
 
 

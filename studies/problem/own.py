@@ -76,7 +76,7 @@ class OwnObserver(Observer):
 
     KIND, BY_FRAME = "residuals of one's own", "kept"
 
-    own: OwnResiduals
+    terms: OwnResiduals
     count: int  # rows of each frame: a third of the residuals, rounded up
     kept: np.ndarray  # which of all frames are compared, (n_frames,)
     motionless: np.ndarray  # residuals of bodies that stay where they begin, (n_all_frames, m)
@@ -84,7 +84,7 @@ class OwnObserver(Observer):
     @property
     def filled(self) -> np.ndarray:
         """Return the compared frame whose surfaces each of all frames has, (n_all_frames,)."""
-        last = np.searchsorted(self.kept, np.arange(np.size(self.own.times)), side="right") - 1
+        last = np.searchsorted(self.kept, np.arange(np.size(self.terms.times)), side="right") - 1
         return np.maximum(last, 0)
 
     def rows_per_frame(self) -> int:
@@ -107,8 +107,8 @@ class OwnObserver(Observer):
         """Evaluate the residuals."""
         del values
         given = {name: rows[self.filled] for name, rows in seen.items()}
-        r = np.asarray(self.own.residuals(given), np.float64)
-        n_all = np.size(self.own.times)
+        r = np.asarray(self.terms.residuals(given), np.float64)
+        n_all = np.size(self.terms.times)
         if r.ndim != 2 or len(r) != n_all or r.shape[1] > 3 * self.count:
             raise StudyError(
                 f"`observations.{self.name}.residuals` must return one row for each of the "
@@ -138,14 +138,14 @@ class OwnObserver(Observer):
 
     def pulled(self, surfaces: Surfaces, adj_r: np.ndarray) -> dict[str, np.ndarray]:
         """Return what the user's `vjp` returns, checked."""
-        key, found = f"`observations.{self.name}.vjp`", self.own.vjp(surfaces, adj_r)
-        if not isinstance(found, Mapping):
+        key, by_body = f"`observations.{self.name}.vjp`", self.terms.vjp(surfaces, adj_r)
+        if not isinstance(by_body, Mapping):
             raise StudyError(
                 f"{key} must return arrays by body, such as {{{next(iter(surfaces))!r}: "
-                f"adj_vertices}}, got {type(found).__name__}."
+                f"adj_vertices}}, got {type(by_body).__name__}."
             )
         out = {}
-        for name, adj in found.items():
+        for name, adj in by_body.items():
             if name not in surfaces:
                 raise StudyError(f"{key}: {unknown('body', name, surfaces)}")
             out[name] = np.asarray(adj, np.float64)
@@ -185,11 +185,11 @@ class OwnObserver(Observer):
         sure = np.linalg.norm(tan_r - other, axis=0) < SURE * sizes
         weights = np.where(sure, 1.0 / np.where(sure, sizes, 1.0) ** 2, 0.0)
         pulled = self.pulled(surfaces, weights * tan_r)  # each column counts 1
-        found = {"vjp": sum(float(np.sum(adj * tangents[k])) for k, adj in pulled.items())}
-        if self.own.jvp is not None:
-            found["jvp"] = float(np.sum(weights * tan_r * self._pushed(surfaces, tangents)))
+        products = {"vjp": sum(float(np.sum(adj * tangents[k])) for k, adj in pulled.items())}
+        if self.terms.jvp is not None:
+            products["jvp"] = float(np.sum(weights * tan_r * self._pushed(surfaces, tangents)))
         expected = int(sure.sum())
-        for function, value in found.items():
+        for function, value in products.items():
             if abs(value - expected) > AGREE * expected:
                 what = "derivative" if function == "jvp" else "transposed derivative"
                 raise StudyError(
@@ -200,8 +200,8 @@ class OwnObserver(Observer):
                 )
 
     def _pushed(self, surfaces: Surfaces, tangents: Surfaces) -> np.ndarray:
-        if self.own.jvp is not None:
-            return np.asarray(self.own.jvp(surfaces, tangents))
+        if self.terms.jvp is not None:
+            return np.asarray(self.terms.jvp(surfaces, tangents))
         return self._difference(surfaces, tangents, STEP)
 
     def _difference(self, surfaces: Surfaces, tangents: Surfaces, step: float) -> np.ndarray:
@@ -211,7 +211,7 @@ class OwnObserver(Observer):
         h = step * max(size, 1e-3) / slope if slope > 0.0 else 1.0
         ahead, behind = (
             np.asarray(
-                self.own.residuals(
+                self.terms.residuals(
                     {name: rows + sign * h * tangents[name] for name, rows in surfaces.items()}
                 )
             )
@@ -238,13 +238,13 @@ class OwnObserver(Observer):
         return self.weight * off.sum(axis=1)
 
 
-def own_observer(name: str, one: OwnResiduals, start: Surfaces) -> OwnObserver:
+def own_observer(name: str, terms: OwnResiduals, start: Surfaces) -> OwnObserver:
     """Return residuals of the user's own as an observer."""
-    times = np.asarray(one.times, np.float64)
+    times = np.asarray(terms.times, np.float64)
     if times.ndim != 1 or not times.size or (np.diff(times) <= 0.0).any():
         raise StudyError(f"`observations.{name}.times` must increase, got {times.tolist()}.")
     still = {k: np.broadcast_to(x, (len(times), *x.shape)) for k, x in start.items()}
-    r = np.asarray(one.residuals(still))
+    r = np.asarray(terms.residuals(still))
     if r.ndim != 2 or len(r) != len(times):
         raise StudyError(
             f"`observations.{name}.residuals` must return one row for each of the {len(times)} "
@@ -257,7 +257,7 @@ def own_observer(name: str, one: OwnResiduals, start: Surfaces) -> OwnObserver:
         )
     count = max(-(-r.shape[1] // 3), 1)
     every = np.arange(len(times))
-    return OwnObserver(name, one.weight, times, one.start, every, one, count, every, r)
+    return OwnObserver(name, terms.weight, times, terms.start, every, terms, count, every, r)
 
 
 def declared_own(file: SceneFile) -> dict[str, OwnResiduals]:
@@ -269,26 +269,36 @@ def declared_own(file: SceneFile) -> dict[str, OwnResiduals]:
         If a function cannot be imported, or returns something else.
     """
     out = {}
-    for name, one in file.observations.items():
-        if not isinstance(one, OwnObservation):
+    for name, observation in file.observations.items():
+        if not isinstance(observation, OwnObservation):
             continue
         key = f"observations.{name}"
-        make = imported(f"{key}.type", one.type, is_called=True)
+        make = imported(f"{key}.type", observation.type, is_called=True)
         # A function that the module only imports, such as `os.system`, is not what is allowed.
-        if not callable(make) or getattr(make, "__module__", "") != one.type.partition(":")[0]:
+        if (
+            not callable(make)
+            or getattr(make, "__module__", "") != observation.type.partition(":")[0]
+        ):
             raise StudyError(
                 f"`{key}.type` must be module:function, a function of that module, got "
-                f"{one.type!r}."
+                f"{observation.type!r}."
             )
         try:
-            arguments = inspect.signature(make).bind(**one.values)
+            arguments = inspect.signature(make).bind(**observation.values)
         except TypeError as error:
-            raise StudyError(f"`{key}.values` must be arguments of {one.type}: {error}") from error
+            raise StudyError(
+                f"`{key}.values` must be arguments of {observation.type}: {error}"
+            ) from error
         returned = make(*arguments.args, **arguments.kwargs)
         if not isinstance(returned, OwnResiduals):
             raise StudyError(
-                f"`{key}.type`: {one.type} must return a `studies.api.OwnResiduals`, got "
+                f"`{key}.type`: {observation.type} must return a `studies.api.OwnResiduals`, got "
                 f"{type(returned).__name__}."
             )
-        out[name] = replace(returned, weight=one.weight, start=one.start, validate=one.validate)
+        out[name] = replace(
+            returned,
+            weight=observation.weight,
+            start=observation.start,
+            validate=observation.validate,
+        )
     return out

@@ -161,16 +161,20 @@ class Parameters:
         if not free:
             raise StudyError("There must be at least one free parameter.")
         self.free, self.ties, self.wholes = tuple(free), dict(ties or {}), dict(wholes or {})
-        self.paths = tuple(one.path for one in free)
-        ends = np.cumsum([0, *(one.start.size for one in free)])
+        self.paths = tuple(parameter.path for parameter in free)
+        ends = np.cumsum([0, *(parameter.start.size for parameter in free)])
         self._slices = [slice(a, b) for a, b in itertools.pairwise(ends)]
         self.size = int(ends[-1])
-        self.start = np.concatenate([np.ravel(one.transform.theta(one.start)) for one in free])
+        self.start = np.concatenate(
+            [np.ravel(parameter.transform.theta(parameter.start)) for parameter in free]
+        )
         lower, upper, mean, error = [], [], [], []
-        for one in free:
-            shape = one.start.shape
-            low, high = one.transform.box(*(np.broadcast_to(end, shape) for end in one.bounds))
-            prior = one.prior or (np.zeros(shape), np.full(shape, np.inf))
+        for parameter in free:
+            shape = parameter.start.shape
+            low, high = parameter.transform.box(
+                *(np.broadcast_to(end, shape) for end in parameter.bounds)
+            )
+            prior = parameter.prior or (np.zeros(shape), np.full(shape, np.inf))
             for whole, end in zip((lower, upper, mean, error), (low, high, *prior), strict=True):
                 whole.append(np.broadcast_to(end, shape).ravel())
         self.lower, self.upper = np.concatenate(lower), np.concatenate(upper)
@@ -179,17 +183,17 @@ class Parameters:
     @property
     def theta_labels(self) -> tuple[str, ...]:
         """Names of theta's components."""
-        return tuple(label for one in self.free for label in one.labels(one.transform.prefix))
+        return tuple(label for free in self.free for label in free.labels(free.transform.prefix))
 
     @property
     def labels(self) -> tuple[str, ...]:
         """Names of the natural components, in the order of `natural`."""
-        return tuple(label for one in self.free for label in one.labels())
+        return tuple(label for free in self.free for label in free.labels())
 
     def values(self, theta: np.ndarray) -> dict[str, np.ndarray]:
         """Return the natural value of every path at theta."""
         parts = self.parts(theta)
-        return {one.path: np.asarray(one.transform.natural(block)) for one, block in parts}
+        return {free.path: np.asarray(free.transform.natural(block)) for free, block in parts}
 
     def natural(self, theta: np.ndarray) -> np.ndarray:
         """Return all natural values at theta as one flat vector."""
@@ -198,7 +202,7 @@ class Parameters:
     def natural_tangents(self, theta: np.ndarray, tan_theta: np.ndarray) -> dict[str, np.ndarray]:
         """Return the tangent of every path for a tangent of theta."""
         pairs = zip(self.parts(theta), self.parts(tan_theta), strict=True)
-        return {one.path: one.transform.rate(block) * tan for (one, block), (_, tan) in pairs}
+        return {free.path: free.transform.rate(block) * tan for (free, block), (_, tan) in pairs}
 
     def natural_jacobian(self, theta: np.ndarray) -> np.ndarray:
         """Return d natural / d theta, `(size, size)`: it is diagonal."""
@@ -208,21 +212,21 @@ class Parameters:
     def gradient(self, theta: np.ndarray, adjoints: Mapping[str, Any]) -> np.ndarray:
         """Return the gradient in theta from cotangents of the natural values by path."""
         parts = []
-        for one, block in self.parts(theta):
-            adj = np.asarray(adjoints[one.path], np.float64).reshape(block.shape)
-            parts.append(np.ravel(one.transform.rate(block) * adj))
+        for free, block in self.parts(theta):
+            adj = np.asarray(adjoints[free.path], np.float64).reshape(block.shape)
+            parts.append(np.ravel(free.transform.rate(block) * adj))
         return np.concatenate(parts)
 
     def theta(self, natural: np.ndarray) -> np.ndarray:
         """Return theta of natural values, flat."""
-        parts = [np.ravel(one.transform.theta(block)) for one, block in self.parts(natural)]
+        parts = [np.ravel(free.transform.theta(block)) for free, block in self.parts(natural)]
         return np.concatenate(parts)
 
     def parts(self, theta: np.ndarray) -> list[tuple[FreeParameter, np.ndarray]]:
         """Return every free path with its part of a flat vector, in its shape."""
         return [
-            (one, np.asarray(theta[rows], np.float64).reshape(one.start.shape))
-            for one, rows in zip(self.free, self._slices, strict=True)
+            (free, np.asarray(theta[rows], np.float64).reshape(free.start.shape))
+            for free, rows in zip(self.free, self._slices, strict=True)
         ]
 
     def with_short_turns(self, theta: np.ndarray) -> np.ndarray:
@@ -231,35 +235,35 @@ class Parameters:
         A long step may take a rotation vector a whole turn too far, where its prior counts it.
         """
         theta = theta.copy()
-        for one, rows in zip(self.free, self._slices, strict=True):
-            if one.path.startswith("cameras.") and one.path.endswith(".rotation"):
-                turn = np.asarray(one.transform.natural(theta[rows]))
+        for free, rows in zip(self.free, self._slices, strict=True):
+            if free.path.startswith("cameras.") and free.path.endswith(".rotation"):
+                turn = np.asarray(free.transform.natural(theta[rows]))
                 if (angle := float(np.linalg.norm(turn))) > np.pi:
                     short = turn * (math.remainder(angle, 2.0 * np.pi) / angle)
-                    theta[rows] = one.transform.theta(short)
+                    theta[rows] = free.transform.theta(short)
         return theta
 
     @property
     def answers(self) -> tuple[int, ...]:
         """Components of theta that are asked for."""
-        return self._components([one.is_answer for one in self.free])
+        return self._components([free.is_answer for free in self.free])
 
     @property
     def first_answers(self) -> tuple[int, ...]:
         """Components that are searched first: those of the motion, or all if there are none."""
-        flags = [(one.is_answer or one.is_start_time) and not one.is_view for one in self.free]
+        flags = [(free.is_answer or free.is_start_time) and not free.is_view for free in self.free]
         return self._components(flags) or self.answers
 
     def each(self, of_paths: Sequence[Any]) -> np.ndarray:
         """Return a value for each component of theta, (size,), from one for each path."""
-        return np.repeat(of_paths, [one.start.size for one in self.free])
+        return np.repeat(of_paths, [free.start.size for free in self.free])
 
     def _components(self, flags: Sequence[bool]) -> tuple[int, ...]:
         return tuple(np.flatnonzero(self.each(flags)).tolist())
 
     def units(self) -> dict[str, str]:
         """Return the unit of every free path."""
-        return {one.path: one.unit for one in self.free}
+        return {free.path: free.unit for free in self.free}
 
     def scene_values(self, theta: np.ndarray) -> dict[str, np.ndarray]:
         """Return the value of every free and tied path at theta, by path of the whole."""
@@ -269,7 +273,7 @@ class Parameters:
         """Return the tangent of every path that moves with a tangent of theta."""
         tangents = self.natural_tangents(theta, tan_theta)
         moved = self._with_tied({path: tan for path, tan in tangents.items() if np.any(tan)})
-        return with_components(moved, {k: np.zeros_like(one) for k, one in self.wholes.items()})
+        return with_components(moved, {k: np.zeros_like(array) for k, array in self.wholes.items()})
 
     def scene_gradient(self, theta: np.ndarray, adjoints: Mapping[str, Any]) -> np.ndarray:
         """Return the gradient in theta from cotangents by path; missing ones are 0."""
@@ -285,32 +289,44 @@ class Parameters:
     def held_at(self, theta: np.ndarray, keep: tuple[int, ...] | None = None) -> "Parameters":
         """Return the parameters that start at theta; with `keep`, only paths that it touches."""
         values = self.values(theta)
-        free = tuple(replace(one, start=_inside(values[one.path], one)) for one in self.free)
+        free = tuple(
+            replace(parameter, start=_inside(values[parameter.path], parameter))
+            for parameter in self.free
+        )
         if keep is not None:
             parts = [range(self.size)[rows] for rows in self._slices]
             pairs = zip(free, parts, strict=True)
-            free = tuple(one for one, numbers in pairs if not set(numbers).isdisjoint(keep))
-        kept = {one.path for one in free}
+            free = tuple(
+                parameter for parameter, numbers in pairs if not set(numbers).isdisjoint(keep)
+            )
+        kept = {parameter.path for parameter in free}
         ties = {path: tie for path, tie in self.ties.items() if tie[0] in kept}
         whole = self.scene_values(theta)
-        wholes = {path: whole.get(path, one) for path, one in self.wholes.items()}
+        wholes = {path: whole.get(path, default) for path, default in self.wholes.items()}
         return Parameters(free, ties, wholes)
 
     def held_at_values(self, values: Mapping[str, np.ndarray]) -> "Parameters":
         """Return the parameters that start at these values, where there are any."""
         free = []
-        for one in self.free:
-            owner, index = split_component(one.path)
+        for parameter in self.free:
+            owner, index = split_component(parameter.path)
             has_value = owner in values
             start = values[owner][index] if has_value and index else values.get(owner)
-            free.append(replace(one, start=_inside(np.asarray(start), one)) if has_value else one)
-        wholes = {path: values.get(path, one) for path, one in self.wholes.items()}
+            free.append(
+                replace(parameter, start=_inside(np.asarray(start), parameter))
+                if has_value
+                else parameter
+            )
+        wholes = {path: values.get(path, default) for path, default in self.wholes.items()}
         return Parameters(tuple(free), self.ties, wholes)
 
     def as_natural(self) -> "Parameters":
         """Return the parameters whose theta are their natural values, without bounds or priors."""
         wide = (-np.inf, np.inf)
-        free = [replace(one, transform=Identity(), bounds=wide, prior=None) for one in self.free]
+        free = [
+            replace(parameter, transform=Identity(), bounds=wide, prior=None)
+            for parameter in self.free
+        ]
         return Parameters(tuple(free), self.ties, self.wholes)
 
     def _with_tied(self, values: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -329,9 +345,9 @@ def _cotangent(path: str, adjoints: Mapping[str, Any]) -> np.ndarray:
     return adj[index] if index and adj.ndim else adj
 
 
-def _inside(value: np.ndarray, one: FreeParameter) -> np.ndarray:
+def _inside(value: np.ndarray, free: FreeParameter) -> np.ndarray:
     """Return a value strictly inside the bounds, which a search may have ended at."""
-    low, high = one.bounds
+    low, high = free.bounds
     span = high - low if np.isfinite(high - low) else 1.0
-    margin = 1e-9 * (span if one.bounds[0] <= 0.0 else min(span, low))
+    margin = 1e-9 * (span if free.bounds[0] <= 0.0 else min(span, low))
     return np.clip(value, low + margin, high - margin)

@@ -32,7 +32,7 @@ def carried_by_tets(
     It carries a point beside it as it carries those in it: by an affine map.
     """
     mesh = TetMesh(x, tets)
-    _require_near(name, x, _distances(x, mesh.surface().faces, places)[0], places=places, part=FAR)
+    _require_near(name, x, _distances(x, mesh.surface().faces, places)[0], places=places, share=FAR)
     return embedding(mesh, places, max_distance=np.inf)
 
 
@@ -45,7 +45,7 @@ def carried_by_surface(
     beside it, by all of its vertices. Other points are those of the triangle.
     """
     far, cells, nearest = _distances(surface, faces, places)
-    _require_near(name, surface, far, places=places, part=FAR if is_stiff else NEAR)
+    _require_near(name, surface, far, places=places, share=FAR if is_stiff else NEAR)
     weights = scipy.sparse.lil_array((len(places), len(surface)))
     sides = np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]]])
     joined = scipy.sparse.coo_array((np.ones(len(sides)), sides.T), shape=(len(surface),) * 2)
@@ -53,12 +53,12 @@ def carried_by_surface(
     size = float(np.linalg.norm(np.ptp(surface, axis=0)))
     for k, (corners, place) in enumerate(zip(faces[cells], places, strict=True)):
         if is_stiff and far[k] > ON * size:
-            own = np.flatnonzero(pieces == pieces[corners[0]])
+            piece = np.flatnonzero(pieces == pieces[corners[0]])
             # the smallest weights that sum up to 1, and with the corners to the place
-            middle = surface[own].mean(axis=0)
-            shares = np.linalg.pinv(surface[own] - middle).T @ (place - middle)
-            weights[[k], own] = (affine := 1.0 / len(own) + shares)
-            if np.linalg.norm(affine @ surface[own] - place) > ON * size:
+            middle = surface[piece].mean(axis=0)
+            shares = np.linalg.pinv(surface[piece] - middle).T @ (place - middle)
+            weights[[k], piece] = (affine := 1.0 / len(piece) + shares)
+            if np.linalg.norm(affine @ surface[piece] - place) > ON * size:
                 raise StudyError(
                     f"`observations.{name}` has a point {far[k]:.3g} m off a flat body, which "
                     "carries points in its own plane alone. Give the body a thickness."
@@ -85,12 +85,12 @@ def advice_on_markers(
 
 
 def _require_near(
-    name: str, x: np.ndarray, far: np.ndarray, *, places: np.ndarray, part: float
+    name: str, x: np.ndarray, far: np.ndarray, *, places: np.ndarray, share: float
 ) -> None:
     """Raise if a point is further from a body than this part of its size."""
     sides = np.ptp(x, axis=0)
-    size = float(np.linalg.norm(sides)) if part == NEAR else float(sides.max())
-    if (far > part * size).any():
+    size = float(np.linalg.norm(sides)) if share == NEAR else float(sides.max())
+    if (far > share * size).any():
         k = int(np.argmax(far))
         raise StudyError(
             f"`observations.{name}` must have points on its body at the start, but one is at "
@@ -106,8 +106,8 @@ def _distances(
     import pyvista
 
     mesh = pyvista.PolyData.from_regular_faces(surface, faces)
-    found: Any = mesh.find_closest_cell(places, return_closest_point=True)
-    cells, nearest = found
+    closest: Any = mesh.find_closest_cell(places, return_closest_point=True)
+    cells, nearest = closest
     return np.linalg.norm(nearest - places, axis=1), np.atleast_1d(cells), nearest
 
 

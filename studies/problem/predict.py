@@ -80,11 +80,13 @@ class ScenePredictor:
     def is_of_forces(self) -> bool:
         """Whether load cells are observed, and nothing through a camera."""
         observers = self.observers
-        return any(one.sensor for one in observers) and all(one.camera is None for one in observers)
+        return any(observer.sensor for observer in observers) and all(
+            observer.camera is None for observer in observers
+        )
 
     def by_observer(self, rows: np.ndarray) -> list[tuple[Observer, np.ndarray]]:
         """Return every observer with its rows of predictions."""
-        counts = [one.rows_per_frame() * len(one.times) for one in self.observers]
+        counts = [observer.rows_per_frame() * len(observer.times) for observer in self.observers]
         return list(zip(self.observers, cut(rows, counts), strict=True))
 
     # The size of the time step
@@ -95,8 +97,8 @@ class ScenePredictor:
 
     def with_rounded_steps(self, theta: np.ndarray) -> Self:
         """Return the problem with a time step that suits theta, and that many thetas share."""
-        own = self.with_steps_for(theta)
-        return replace(own, steps=own.steps.rounded())
+        stepped = self.with_steps_for(theta)
+        return replace(stepped, steps=stepped.steps.rounded())
 
     def _stepped(self, values: Mapping[str, np.ndarray]) -> Self:
         system, _ = system_at(self.built, values, self.steps.dt)
@@ -126,9 +128,9 @@ class ScenePredictor:
     def _moment_of(self, values: Mapping[str, np.ndarray]) -> tuple[Motion, list[Sampling]]:
         dt = self.steps.dt
         steps, samplings = sample_steps(
-            [one.instants(values) for one in self.observers],
+            [observer.instants(values) for observer in self.observers],
             dt,
-            moves=[one.start_path in self.parameters.paths for one in self.observers],
+            moves=[observer.start_path in self.parameters.paths for observer in self.observers],
         )
         system, state = system_at(self.built, values, dt, varies=True)
         motion = Motion(
@@ -150,15 +152,18 @@ class ScenePredictor:
 
     def moved(self, values: Mapping[str, np.ndarray]) -> tuple[Moved, list[Sampling]]:
         """Return what moves for these values, in steps that suit them, and where instants lie."""
-        own = self._stepped(values)
-        motion, samplings = own._moment_of(values)
-        return own.moved_by(motion, motion.run()), samplings
+        stepped = self._stepped(values)
+        motion, samplings = stepped._moment_of(values)
+        return stepped.moved_by(motion, motion.run()), samplings
 
     def sceneries_at(self, theta: np.ndarray) -> dict[str, Any]:
         """Return what the camera of each observation sees at theta, by name, if it sees faces."""
         moved, samplings, values = self.run_at(theta)
         pairs = zip(self.observers, samplings, strict=True)
-        sceneries = {one.name: one.scenery(one.seen(moved, at), values) for one, at in pairs}
+        sceneries = {
+            observer.name: observer.scenery(observer.seen(moved, at), values)
+            for observer, at in pairs
+        }
         return {name: scenery for name, scenery in sceneries.items() if scenery is not None}
 
     def run_at(self, theta: np.ndarray) -> tuple[Moved, list[Sampling], dict[str, np.ndarray]]:
@@ -169,7 +174,9 @@ class ScenePredictor:
     def seen_at(self, theta: np.ndarray) -> list[dict[str, Any]]:
         """Return what every observer sees at its instants, (n_instants, n, 3) by name."""
         moved, samplings, _ = self.run_at(theta)
-        return [one.seen(moved, at) for one, at in zip(self.observers, samplings, strict=True)]
+        return [
+            observer.seen(moved, at) for observer, at in zip(self.observers, samplings, strict=True)
+        ]
 
     def motion_at(self, theta: np.ndarray) -> Motion:
         """Return the motion at theta."""
@@ -177,13 +184,13 @@ class ScenePredictor:
 
     def moved_by(self, motion: Motion, run: Any) -> Moved:
         """Return what moves in a run of a motion: surfaces, and states that are observed."""
-        surfaces = {name: one.vertices(motion, run) for name, one in self._shown.items()}
+        surfaces = {name: subject.vertices(motion, run) for name, subject in self._shown.items()}
         return surfaces | _states(run)
 
     @property
     def _shown(self) -> dict[str, Any]:
         """What is drawn, and the sensors that observations read, by name."""
-        names = {one.sensor for one in self.observers if one.sensor}
+        names = {observer.sensor for observer in self.observers if observer.sensor}
         return {**self.built.subjects, **{name: self.built.sensors[name] for name in names}}
 
     def images(self, theta: np.ndarray) -> np.ndarray:
@@ -199,7 +206,7 @@ class ScenePredictor:
     @property
     def _stays(self) -> bool:
         """Whether predictions may stay on a device: the bound is the same for all devices."""
-        rows = sum(one.rows_per_frame() * len(one.times) for one in self.observers)
+        rows = sum(observer.rows_per_frame() * len(observer.times) for observer in self.observers)
         return 4 * rows * np.dtype(self.dtype).itemsize <= MOST_ON_DEVICE
 
     def rows_of(
@@ -207,7 +214,7 @@ class ScenePredictor:
     ) -> list[np.ndarray]:
         """Return the rows of every observation."""
         pairs = zip(self.observers, samplings, strict=True)
-        return [one.predict(moved, at, values) for one, at in pairs]
+        return [observer.predict(moved, at, values) for observer, at in pairs]
 
     # Along a tangent
 
@@ -252,7 +259,7 @@ class ScenePredictor:
         """Return the predictions of a run with their derivatives."""
         values, motion, samplings = moment
         moved, pairs = self.moved_by(motion, run), zip(self.observers, samplings, strict=True)
-        return [one.record(moved, at, values) for one, at in pairs]
+        return [observer.record(moved, at, values) for observer, at in pairs]
 
     # Back
 
@@ -284,7 +291,7 @@ class ScenePredictor:
     ) -> Back:
         """Pull the cotangent of the predictions of a run back to its frames, and to values."""
         pairs = zip(records, cut(adj_rows, [len(record.rows) for record in records]), strict=True)
-        back = [record.vjp(part) for record, part in pairs]
+        back = [record.vjp(adj) for record, adj in pairs]
         pulled = ImageCotangents()
         adj_fields = add_up(fields for fields, _ in back)
         for name, adj in sorted(adj_fields.items(), key=lambda item: item[0] in STATES):
@@ -336,5 +343,5 @@ def cut(rows: Any, counts: Sequence[int]) -> list[Any]:
 
 def _states(run: Any) -> dict[str, np.ndarray]:
     """Return what observations may see of a trajectory beside surfaces."""
-    found = {name: getattr(run, name.removeprefix("state."), None) for name in STATES}
-    return {name: rows for name, rows in found.items() if rows is not None}
+    states = {name: getattr(run, name.removeprefix("state."), None) for name in STATES}
+    return {name: rows for name, rows in states.items() if rows is not None}

@@ -37,9 +37,9 @@ class SceneProblem(SceneLosses):
         are observed, cameras are searched with the answers: in a wrong one no answer explains them.
         Errors of shapes, of which there are many, come last.
         """
-        if any(one.IS_PICTURE for one in self.observers):
+        if any(observer.IS_PICTURE for observer in self.observers):
             return self.parameters.first_answers
-        is_staged = self.parameters.each([not one.is_shape_error for one in self.parameters.free])
+        is_staged = self.parameters.each([not free.is_shape_error for free in self.parameters.free])
         return tuple(np.flatnonzero(is_staged).tolist()) or self.answers
 
     def with_dtype(self, dtype: str) -> Self:
@@ -51,9 +51,9 @@ class SceneProblem(SceneLosses):
         if stage == 1.0:
             return self
         if stage > 1.0:
-            softened = [one.softened(stage) for one in self.observers]
+            softened = [observer.softened(stage) for observer in self.observers]
             return replace(self, observers=tuple(softened))
-        first = min(one.start + one.times[0] for one in self.observers)
+        first = min(observer.start + observer.times[0] for observer in self.observers)
         least = 1 if first > SAME_TIME else 2  # what is at the start shows no motion
         return self.first_frames(max(least, int(np.ceil(stage * self.n_frames))))
 
@@ -65,8 +65,8 @@ class SceneProblem(SceneLosses):
 
     def first_frames(self, count: int) -> Self:
         """Return the problem that compares only the first instants."""
-        kept = [(one, one.index < count) for one in self.observers]
-        observers = tuple(one.between(keep) for one, keep in kept if keep.any())
+        kept = [(observer, observer.index < count) for observer in self.observers]
+        observers = tuple(observer.between(keep) for observer, keep in kept if keep.any())
         return replace(self, observers=observers, n_frames=min(count, self.n_frames))
 
     def at(self, theta: np.ndarray, keep: tuple[int, ...] | None = None) -> Self:
@@ -82,19 +82,24 @@ class SceneProblem(SceneLosses):
         """
         none = np.full(self.n_frames, np.inf)
         out = samples(self, thetas, with_gradient=False)
-        return np.stack([one.frame_loss if isinstance(one, Sample) else none for one in out])
+        return np.stack(
+            [sample.frame_loss if isinstance(sample, Sample) else none for sample in out]
+        )
 
 
 def on_one_timeline(problem: SceneProblem, observers: Sequence[Observer]) -> SceneProblem:
     """Return a problem of these observers, whose instants are counted together."""
-    instants = np.sort(np.concatenate([one.start + one.times for one in observers]))
+    instants = np.sort(np.concatenate([observer.start + observer.times for observer in observers]))
     new = np.concatenate([[True], np.diff(instants) > SAME_TIME])
     timeline = instants[new]
     placed = tuple(
         replace(
-            one,
-            index=np.searchsorted(timeline, one.start + one.times + SAME_TIME, side="right") - 1,
+            observer,
+            index=np.searchsorted(
+                timeline, observer.start + observer.times + SAME_TIME, side="right"
+            )
+            - 1,
         )
-        for one in observers
+        for observer in observers
     )
     return replace(problem, observers=placed, n_frames=len(timeline))

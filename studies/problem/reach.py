@@ -82,41 +82,41 @@ class Reach:
         bodies = {name: body_set.n_bodies for name, body_set in system.bodies.items()}
         nodes = ("state.v",) if len(moving) else ()
         targets = (*nodes, *(f"{name}.velocity" for name in bodies))
-        gravity = next(one for one in self.built.maps if "gravity" in one.targets)
+        gravity = next(map_ for map_ in self.built.maps if "gravity" in map_.targets)
         half = HalfStep(gravity.sources, gravity, targets, self.dt / 2.0, moving, bodies)
         return (*self.built.maps, half)
 
     @cached_property
     def defaults(self) -> dict[str, np.ndarray]:
         """The scene's own values, by path."""
-        return {path: one.value for path, one in self.built.values.items()}
+        return {path: value.value for path, value in self.built.values.items()}
 
     def targets(self, paths: Values) -> tuple[str, ...]:
         """Return the parameters of the system that scene paths reach."""
-        reached = (t for one in self.maps if set(one.sources) & set(paths) for t in one.targets)
+        reached = (t for map_ in self.maps if set(map_.sources) & set(paths) for t in map_.targets)
         return tuple(dict.fromkeys(reached))
 
     def values(self, scene_values: Values) -> dict[str, np.ndarray]:
         """Return the system's parameters that differ from those of the built scene."""
         every = {**self.defaults, **scene_values}
-        always = (one.targets for one in self.maps if isinstance(one, HalfStep))
+        always = (map_.targets for map_ in self.maps if isinstance(map_, HalfStep))
         wanted = {*self.targets(scene_values), *chain.from_iterable(always)}
-        summed = add_up(one.values(every) for one in self._ending_at(wanted))
+        summed = add_up(map_.values(every) for map_ in self._ending_at(wanted))
         return {path: value for path, value in summed.items() if path in wanted}
 
     def jvp(self, scene_values: Values, tangents: Values) -> dict[str, np.ndarray]:
         """Return the tangents of the system's parameters for tangents of scene paths."""
         every = {**self.defaults, **scene_values}
-        moved = [one for one in self.maps if set(one.sources) & set(tangents)]
-        return add_up(one.jvp(every, tangents) for one in moved)
+        moved = [map_ for map_ in self.maps if set(map_.sources) & set(tangents)]
+        return add_up(map_.jvp(every, tangents) for map_ in moved)
 
     def vjp(self, scene_values: Values, adjoints: Values) -> dict[str, np.ndarray]:
         """Return the cotangents of scene paths for those of the system's parameters."""
         every = {**self.defaults, **scene_values}
-        return add_up(one.vjp(every, adjoints) for one in self._ending_at(set(adjoints)))
+        return add_up(map_.vjp(every, adjoints) for map_ in self._ending_at(set(adjoints)))
 
     def _ending_at(self, targets: set[str]) -> list[ParameterMap]:
-        return [one for one in self.maps if set(one.targets) & targets]
+        return [map_ for map_ in self.maps if set(map_.targets) & targets]
 
 
 def system_at(

@@ -55,7 +55,7 @@ def refined_problem(problem: SceneProblem, scene: declared.Scene) -> SceneProble
     columns = np.concatenate(rows)
     entries = (np.ones(len(columns)), (np.arange(len(columns)), columns))
     matrix = scipy.sparse.csr_array(entries, shape=(len(columns), len(built.state.x)))
-    observers = tuple(one.refined(matrix) for one in problem.observers)
+    observers = tuple(observer.refined(matrix) for observer in problem.observers)
     return replace(problem, built=built, observers=observers)
 
 
@@ -64,7 +64,7 @@ def seen_in_space(problem: SceneProblem) -> SceneProblem:
 
     A picture that is off by more than a few pixels has no useful slope; places have.
     """
-    observers = [each for one in problem.observers for each in one.in_space(problem)]
+    observers = [each for observer in problem.observers for each in observer.in_space(problem)]
     return replace(problem, observers=tuple(observers))
 
 
@@ -72,9 +72,11 @@ def element_counts(built: BuiltScene) -> list[tuple[int, int]]:
     """Return how many elements each soft body or cloth has, and what one becomes."""
     model = model_of(built.system)
     forces = model.forces.values() if model else ()
-    tets = [(len(one.tets), TETS) for one in forces if isinstance(one, SolidTets)]
+    tets = [(len(force.tets), TETS) for force in forces if isinstance(force, SolidTets)]
     return tets + [
-        (len(one.triangles), TRIANGLES) for one in forces if isinstance(one, NeoHookeanTriangles)
+        (len(force.triangles), TRIANGLES)
+        for force in forces
+        if isinstance(force, NeoHookeanTriangles)
     ]
 
 
@@ -92,10 +94,10 @@ def with_other_law(problem: SceneProblem, scene: declared.Scene) -> SceneProblem
 
     Both have the same constants at small strains.
     """
-    soft = {name: one for name, one in scene.bodies.items() if isinstance(one, declared.Soft)}
+    soft = {name: body for name, body in scene.bodies.items() if isinstance(body, declared.Soft)}
     if not soft or problem.is_still:
         return None
-    other = {name: replace(one, law=OTHER_LAW[one.law]) for name, one in soft.items()}
+    other = {name: replace(body, law=OTHER_LAW[body.law]) for name, body in soft.items()}
     return replace(problem, built=build(replace(scene, bodies={**scene.bodies, **other})))
 
 
@@ -109,18 +111,19 @@ def with_harder_contacts(
     """
     free = problem.parameters.scene_values(problem.parameters.start)
     harder = {}
-    for name, one in contacts.items():
-        if one.stiffness is not None or one.contact_time is not None or f"{name}.stiffness" in free:
+    for name, contact in contacts.items():
+        chosen = (contact.stiffness, contact.contact_time)
+        if chosen != (None, None) or f"{name}.stiffness" in free:
             continue
-        if one.restitution is not None:
-            if one.depth is not None or f"{name}.depth" in free:
+        if contact.restitution is not None:
+            if contact.depth is not None or f"{name}.depth" in free:
                 continue
             harder[f"{name}.depth"] = 1.0 / np.sqrt(HARDER)  # as deep as with that stiffness
         else:
             harder[f"{name}.stiffness"] = HARDER
-        if one.friction_stiffness is None and f"{name}.friction_stiffness" not in free:
+        if contact.friction_stiffness is None and f"{name}.friction_stiffness" not in free:
             harder[f"{name}.friction_stiffness"] = np.sqrt(HARDER)
-        if isinstance(one, declared.Contact) and one.radius is None:
+        if isinstance(contact, declared.Contact) and contact.radius is None:
             harder |= {} if f"{name}.radius" in free else {f"{name}.radius": CLOSER}
     return _times(problem, harder)
 
@@ -132,8 +135,8 @@ def with_lossier_contacts(
     free = problem.parameters.scene_values(problem.parameters.start)
     chosen = [
         f"{name}.dissipation"
-        for name, one in contacts.items()
-        if (one.dissipation, one.damping, one.restitution) == (None, None, None)
+        for name, contact in contacts.items()
+        if (contact.dissipation, contact.damping, contact.restitution) == (None, None, None)
     ]
     return _times(problem, {path: LOSSIER for path in chosen if path not in free})
 
@@ -143,7 +146,7 @@ def with_other_shading(problem: SceneProblem) -> SceneProblem | None:
 
     None where there is no film.
     """
-    observers = tuple(one.shaded_otherwise() for one in problem.observers)
+    observers = tuple(observer.shaded_otherwise() for observer in problem.observers)
     return None if observers == problem.observers else replace(problem, observers=observers)
 
 
@@ -215,6 +218,7 @@ def _with_held(problem: SceneProblem, held: np.ndarray) -> SceneProblem | None:
 
 def _times(problem: SceneProblem, factors: Mapping[str, float]) -> SceneProblem | None:
     """Return the problem with some of its values multiplied; None if it has none of them."""
-    values = {path: one.value for path, one in problem.built.values.items()} | dict(problem.fixed)
+    values = {path: value.value for path, value in problem.built.values.items()}
+    values |= problem.fixed
     fixed = {path: times * values[path] for path, times in factors.items() if path in values}
     return replace(problem, fixed={**problem.fixed, **fixed}) if fixed else None

@@ -143,13 +143,15 @@ def sample_steps(
     `times` are those of each observation, (n_k,) [s]; `moves` says which of them are free, so that
     their derivative is asked for.
     """
-    last = max(float(own.max()) for own in times)
+    last = max(float(instants.max()) for instants in times)
     if last > MOST * dt:
         raise StudyError(
             f"The motion must have at most {MOST:,} steps, got {last / dt:.3g} steps of {dt:.3g} s "
             f"until the last time, {last:.3g} s. Take earlier times, or a longer `world.dt`."
         )
-    bounds = [_bounds(own, dt, is_free) for own, is_free in zip(times, moves, strict=True)]
+    bounds = [
+        _bounds(instants, dt, is_free) for instants, is_free in zip(times, moves, strict=True)
+    ]
     steps = np.unique(np.concatenate([np.concatenate([low, high]) for low, high, *_ in bounds]))
     if steps[-1] == 0:
         steps = np.array([0, 1])

@@ -49,8 +49,8 @@ def texel_gain(matrix: csr_array, shape: tuple[int, int]) -> np.ndarray:
     squares = np.asarray(matrix.multiply(matrix).sum(axis=0)).ravel()
     (seen,) = np.nonzero(squares)
     norm = np.sqrt(squares[seen])
-    part = matrix[:, seen]
-    eigenvalues, V = np.linalg.eigh((part.T @ part).toarray() / np.outer(norm, norm))
+    columns = matrix[:, seen]
+    eigenvalues, V = np.linalg.eigh((columns.T @ columns).toarray() / np.outer(norm, norm))
     kept = eigenvalues > ROUNDING * eigenvalues[-1]
     V = V[:, kept]
     gain = np.full(squares.shape, np.nan)

@@ -28,5 +28,5 @@ class Truth:
         truth = self.flat(paths)
         sizes = [np.size(self.values[path]) for path in paths]
         scale = np.repeat([self.scales.get(path, np.nan) for path in paths], sizes)
-        own = np.where(truth == 0.0, 1.0, np.abs(truth))
-        return np.abs(estimate - truth) / np.where(np.isnan(scale), own, scale)
+        magnitude = np.where(truth == 0.0, 1.0, np.abs(truth))
+        return np.abs(estimate - truth) / np.where(np.isnan(scale), magnitude, scale)

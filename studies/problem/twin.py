@@ -30,11 +30,11 @@ def true_values(
     if not file.is_simulated:
         return None
     declared_truth: dict[str, Any] = {
-        path: one for path, one in file.truth.items() if not path.startswith("bodies.")
+        path: value for path, value in file.truth.items() if not path.startswith("bodies.")
     }
-    for path, one in file.free.items():
-        if one.tied_to in declared_truth and path not in declared_truth:
-            declared_truth[path] = one.factor * np.asarray(declared_truth[one.tied_to], np.float64)
+    for path, row in file.free.items():
+        if row.tied_to in declared_truth and path not in declared_truth:
+            declared_truth[path] = row.factor * np.asarray(declared_truth[row.tied_to], np.float64)
     out, wholes = {}, {}
     for path, value in declared_truth.items():
         owner, _ = split_component(path)
@@ -61,7 +61,7 @@ def hidden_scene(file: declared.SceneFile) -> declared.SceneFile:
             others = {"size": None, "cells": None} if key == "mesh" else {}  # of the other mesh
             changes[name] = others | changes.get(name, {}) | {key: value}
     bodies: dict[str, Any] = {
-        name: replace(file.bodies[name], **own) for name, own in changes.items()
+        name: replace(file.bodies[name], **change) for name, change in changes.items()
     }
     return replace(file, bodies={**file.bodies, **bodies})
 
@@ -74,11 +74,15 @@ def with_simulated(
 ) -> SceneProblem:
     """Return the problem whose simulated observations are those of `hidden` at the truth."""
     predictions = hidden.predictions({**problem.fixed, **truth})
-    rows = {one.name: rows for one, rows in zip(hidden.observers, predictions, strict=True)}
+    rows = {
+        observer.name: rows for observer, rows in zip(hidden.observers, predictions, strict=True)
+    }
     how = {name: spec.simulate for name, spec in file.observations.items() if spec.simulate}
     observers = [
-        one.simulated(_recorded(rows[one.name], how[one.name])) if one.name in how else one
-        for one in problem.observers
+        observer.simulated(_recorded(rows[observer.name], how[observer.name]))
+        if observer.name in how
+        else observer
+        for observer in problem.observers
     ]
     return replace(problem, observers=tuple(observers))
 
@@ -113,6 +117,6 @@ def truth_of(
             scales[path] = RADIAN[values[owner].unit]
         elif values[owner].transform == "linear" and np.any(whole):
             scales[path] = float(np.linalg.norm(np.atleast_2d(whole), axis=-1).mean())
-    if any(np.shape(hidden[one.path]) != one.start.shape for one in parameters.free):
+    if any(np.shape(hidden[free.path]) != free.start.shape for free in parameters.free):
         return None  # the vertices of another mesh
     return Truth(hidden, scales)

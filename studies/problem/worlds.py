@@ -47,9 +47,9 @@ def worlds_at_once(motion: Motion, *, keeps: bool) -> int:
         return 1
     if not keeps:
         return MOST_WORLDS
-    own = motion.state_bytes * (motion.n_steps + 1)
-    within = states_within(motion.checkpoint, own, MOST_WORLDS)
-    return int(np.clip(BUDGET // own, 1, within))
+    n_bytes = motion.state_bytes * (motion.n_steps + 1)
+    within = states_within(motion.checkpoint, n_bytes, MOST_WORLDS)
+    return int(np.clip(BUDGET // n_bytes, 1, within))
 
 
 def _share_steps(motion: Motion) -> bool:
@@ -66,8 +66,8 @@ def run_worlds(motions: Sequence[Motion], *, keeps: bool) -> tuple[list[Any], Pu
     first = motions[0]
     if not _share_steps(first):
         return _run_one_by_one(motions, keeps=keeps)
-    batch = stack([cast("Model", one.system) for one in motions])
-    states = [one.state for one in motions]
+    batch = stack([cast("Model", motion.system) for motion in motions])
+    states = [motion.state for motion in motions]
     shared: dict[str, Any] = {
         "frames": first.frames,
         "dtype": first.dtype,
@@ -91,7 +91,7 @@ def run_worlds(motions: Sequence[Motion], *, keeps: bool) -> tuple[list[Any], Pu
         )
         for motion, run in zip(motions, trajectories, strict=True)
     ]
-    return runs, lambda adj, wrt: [dict(one) for one in pull_worlds(kept, adj, wrt)]
+    return runs, lambda adj, wrt: [dict(cotangents) for cotangents in pull_worlds(kept, adj, wrt)]
 
 
 def _run_one_by_one(motions: Sequence[Motion], *, keeps: bool) -> tuple[list[Any], Pull]:

@@ -31,7 +31,7 @@ def folded(certified: dict[str, Any], status: str, files: FigureFiles) -> Detail
     drawn, remarks = {}, []
     if _is_made(point):
         remarks = _remarks(where, point)
-        if any(one is not None for one in point["taylor"]["r1"]):
+        if any(remainder is not None for remainder in point["taylor"]["r1"]):
             file = files.save("taylor-1", figures.taylor(where, point))
             drawn[f"Taylor remainders at the {where}"] = file
     if kept := certified.get("schedule"):

@@ -47,7 +47,11 @@ def control_section(result: Json, log: Sequence[Evaluation], files: FigureFiles)
         bar = bars.get(name)
         held = "" if bar is None else f"{limit} {number(bar)}{unit}"
         rows.append([f"{name}\n{what}", f"{number(value, 0.01 * abs(value))}{unit}", held])
-        curve = [(one.spent, one.values[name]) for one in log if name in one.values]
+        curve = [
+            (evaluation.spent, evaluation.values[name])
+            for evaluation in log
+            if name in evaluation.values
+        ]
         if curve:
             figure = figures.curve(curve, named(name, unit.strip()), bar=bar)
             drawn[f"{name} over evaluations"] = files.save(f"control_{name}", figure)
@@ -93,14 +97,14 @@ def comparison_section(files: FigureFiles) -> Section | None:
     )
 
 
-def _table(found: dict[str, Any]) -> Block | None:
-    names = measures_of(found["records"])
+def _table(comparison: dict[str, Any]) -> Block | None:
+    names = measures_of(comparison["records"])
     head = ["supervision", "reached"]
     for name in names:
         head += [named(f"mean {name}", MEASURES[name].unit), *_statistics(name)[1:]]
     lines = []
-    for row in found["table"]:
-        cells = [row["kind"], f"{row['reached']} of {len(found['records'])}"]
+    for row in comparison["table"]:
+        cells = [row["kind"], f"{row['reached']} of {len(comparison['records'])}"]
         for name in names:
             digits = ".2g" if MEASURES[name].is_length else ".3f"
             cells += [f"{row[name][key]:{digits}}" for key in _statistics(name)]
@@ -118,8 +122,9 @@ def _titles(record: dict[str, Any]) -> dict[str, str]:
     names = [name for name in CURVES if name in measures_of([record])]
     forms = {name: "{:.3g} m" if MEASURES[name].is_length else "{:.2f}" for name in names}
     return {
-        kind: f"{kind}: {', '.join(form.format(chosen(one, name)) for name, form in forms.items())}"
-        for kind, one in record["searches"].items()
+        kind: f"{kind}: "
+        + ", ".join(form.format(chosen(search, name)) for name, form in forms.items())
+        for kind, search in record["searches"].items()
     }
 
 

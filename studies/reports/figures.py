@@ -108,8 +108,8 @@ def svg(figure: Any) -> str:
     from matplotlib.backends.backend_svg import FigureCanvasSVG
 
     figure.dpi = 120  # of what is no vector
-    for part in (figure, *figure.axes):
-        part.patch.set_visible(False)
+    for panel in (figure, *figure.axes):
+        panel.patch.set_visible(False)
     for ax in figure.axes:
         for artist in (*ax.lines, *ax.collections):
             artist.set_rasterized(_count(artist) > MOST_VECTORS)
@@ -159,8 +159,8 @@ class FigureFiles:
         """Write a figure in all formats; return the file of the page."""
         file = f"{run_folder.FIGURES}/{name}"
         for form in self.formats:
-            with self.folder.replacing(f"{file}.{form}") as part:
-                figure.savefig(part, format=form, facecolor="none", dpi=170)
+            with self.folder.replacing(f"{file}.{form}") as temporary:
+                figure.savefig(temporary, format=form, facecolor="none", dpi=170)
         self.folder.write_text(f"{file}.svg", svg(figure))
         return f"{file}.svg"
 
@@ -303,7 +303,7 @@ def instances(table: dict[str, Any]) -> Any:
     rows, records = table["parameters"], table["records"]
     figure, (ax,) = make_axes(1, 1, (max(4.6, 1.1 * len(rows) + 1.5), 3.4))
     for i, row in enumerate(rows):
-        errors = np.array([max(one["errors"][row["name"]]["mean"], 1e-17) for one in records])
+        errors = np.array([max(record["errors"][row["name"]]["mean"], 1e-17) for record in records])
         ax.plot(i + np.linspace(-0.18, 0.18, len(errors)), errors, "o", color=BLUE, ms=3.5)
         ax.plot([i - 0.3, i + 0.3], [max(row["median"], 1e-17)] * 2, color=INK, lw=1.8)
         if row["published"] is not None:
@@ -457,10 +457,10 @@ def pictures(
     tall, wide = height + gap, width + gap
     canvas = np.zeros((down * tall - gap, count * wide - gap, 4))  # what is between them is clear
     for r, row in enumerate(rows):
-        for c, one in enumerate(row):
+        for c, picture in enumerate(row):
             place = np.s_[r * tall : r * tall + height, c * wide : c * wide + width]
             canvas[place] = 1.0
-            canvas[place][..., :3] = np.clip(one[..., :3], 0.0, 1.0)
+            canvas[place][..., :3] = np.clip(picture[..., :3], 0.0, 1.0)
     across = min(9.0, 2.6 * count, TALLEST * canvas.shape[1] / canvas.shape[0])
     size = across, across * canvas.shape[0] / canvas.shape[1] + (0.25 if len(above) else 0.0)
     figure, (ax,) = make_axes(1, 1, size)

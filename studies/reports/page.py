@@ -41,8 +41,8 @@ def breakable(text: str) -> Markup:
     """Return a text in which long names may break between words; what is in backticks is code."""
     code = Markup("<code>{}</code>")
     parts = [
-        code.format(_with_breaks(part)) if k % 2 else _with_breaks(part)
-        for k, part in enumerate(CODE.split(text))
+        code.format(_with_breaks(chunk)) if k % 2 else _with_breaks(chunk)
+        for k, chunk in enumerate(CODE.split(text))
     ]
     return Markup("").join(parts)
 

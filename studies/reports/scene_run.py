@@ -112,7 +112,7 @@ def write_report(folder: RunFolder, formats: tuple[str, ...] = ()) -> Path:
             tuple(fit_warnings(result)),
         ),
         facts=index_facts(folder, result, manifest),
-        sections=tuple(one for one in sections if one is not None),
+        sections=tuple(each for each in sections if each is not None),
         chips=(
             f"loss {number(result['loss'], 0.1 * result['loss'])}",
             count(result["evaluations"], "evaluation"),
@@ -161,7 +161,11 @@ def index_facts(
 
 def _answer(files: FigureFiles, result: dict[str, Any]) -> Section | None:
     notes = [] if result["purpose"] == "control" else _notes(result)
-    others = [one for one in result.get("nuisances", []) if not one["name"].startswith("cameras.")]
+    others = [
+        nuisance
+        for nuisance in result.get("nuisances", [])
+        if not nuisance["name"].startswith("cameras.")
+    ]
     spectrum = {}
     if (values := files.folder.read_npz(run_folder.PARAMETERS)["singular_values"]).size > 1:
         spectrum["singular values"] = files.save("spectrum", figures.spectrum(values))
@@ -217,10 +221,10 @@ def _metrics(result: Mapping[str, Any]) -> list[Block | None]:
 def parameters_table(rows: Sequence[Mapping[str, Any]]) -> Block | None:
     """Return what was found of each parameter, with its intervals; without empty columns."""
     lines = [_cells(dict(row)) for row in rows]
-    heads = {name for one in lines for name, text in one.items() if text not in ("", "none")}
-    lines = [{name: text for name, text in one.items() if name in heads} for one in lines]
+    heads = {name for cells in lines for name, text in cells.items() if text not in ("", "none")}
+    lines = [{name: text for name, text in cells.items() if name in heads} for cells in lines]
     strong = (1, 2) if INTERVAL in heads else (1,)
-    return table(lines[0] if lines else (), [one.values() for one in lines], strong)
+    return table(lines[0] if lines else (), [cells.values() for cells in lines], strong)
 
 
 def _cells(row: dict[str, Any]) -> dict[str, str]:
@@ -251,11 +255,13 @@ def _unit(row: Mapping[str, Any], before: str = " ", after: str = "") -> str:
 def _cameras(cameras: Sequence[Mapping[str, Any]]) -> Block | None:
     """Return cameras as they were declared and as they fit."""
     lines = []
-    for one in cameras:
-        moved = "-" if one["moved"] is None else f"{one['moved']:.2f} σ\nmost: {one['most']}"
+    for camera in cameras:
+        moved = (
+            "-" if camera["moved"] is None else f"{camera['moved']:.2f} σ\nmost: {camera['most']}"
+        )
         for kind, end in (("declared", ""), ("fitted", moved)):
-            vectors = map(np.atleast_1d, one[kind].values())
-            lines.append([f"{one['name']}, {kind}", *map(_vector, vectors), end])
+            vectors = map(np.atleast_1d, camera[kind].values())
+            lines.append([f"{camera['name']}, {kind}", *map(_vector, vectors), end])
     lens = "fov_y [deg]" if cameras and "fov_y" in cameras[0]["fitted"] else "focal [pixels]"
     return table(["camera", "eye [m]", "target [m]", lens, "moved by"], lines)
 
@@ -328,9 +334,9 @@ def _fields(files: FigureFiles) -> Section | None:
     folder = files.folder
     stored = folder.read_json(FILMS) if folder.has(FILMS) else {}
     items = []
-    for k, (path, one) in enumerate(stored.get("fields", {}).items()):
-        images = folder.read_npz(one["file"])
-        file = files.save(f"field-{k + 1}", figures.field(images, one, path))
+    for k, (path, entry) in enumerate(stored.get("fields", {}).items()):
+        images = folder.read_npz(entry["file"])
+        file = files.save(f"field-{k + 1}", figures.field(images, entry, path))
         items.append(Item(file, path, wide=len(images) > 1))
     caption = "On the body as the scene has it; of several numbers at a place, their length."
     return section("Fields", Media(tuple(items), caption) if items else None)
@@ -339,11 +345,11 @@ def _fields(files: FigureFiles) -> Section | None:
 def _looks(files: FigureFiles, result: dict[str, Any]) -> Sections:
     """Yield a section for each further figure of shapes and textures from pictures."""
     arrays = files.folder.read_npz(LOOKS) if result.get("looks") else {}
-    for one in result.get("looks", []):
-        rows = [list(row) for row in arrays[one["name"]]]
-        figure = figures.pictures(rows, one["rows"], one["columns"], interpolation="nearest")
-        item = Item(files.save(one["name"], figure), one["title"], wide=True)
-        yield section(one["title"], Media((item,), one["caption"]))
+    for look in result.get("looks", []):
+        rows = [list(row) for row in arrays[look["name"]]]
+        figure = figures.pictures(rows, look["rows"], look["columns"], interpolation="nearest")
+        item = Item(files.save(look["name"], figure), look["title"], wide=True)
+        yield section(look["title"], Media((item,), look["caption"]))
 
 
 def _points(files: FigureFiles, result: dict[str, Any]) -> Sections:
@@ -369,9 +375,13 @@ def _convergence(files: FigureFiles, result: Json, log: list[Evaluation]) -> Sec
     if result["purpose"] == "control":
         arrays.pop("truth", None)
     others = [read_search(files.folder, names) for names in result["logs"][1:]]
-    stages = {one.stage: one.spent for one in log}
+    stages = {evaluation.stage: evaluation.spent for evaluation in log}
     ends = [*stages.values()][:-1]
-    graded = [(one.spent, one.gradient_norm) for one in log if one.gradient_norm]
+    graded = [
+        (evaluation.spent, evaluation.gradient_norm)
+        for evaluation in log
+        if evaluation.gradient_norm
+    ]
     slopes = figures.curve(
         graded, "|gradient| in theta [-]", ends=ends, color=figures.GREEN, scale="log"
     )
@@ -426,15 +436,15 @@ def _basins(files: FigureFiles, result: dict[str, Any]) -> Section | None:
         caption = "" if is_wide else BETWEEN if coarse.says_between(data) else SPARSE
         drawn = Media((item,), caption)
     ranked = sorted(
-        result["basins"], key=lambda one: math.inf if one["loss"] is None else one["loss"]
+        result["basins"], key=lambda basin: math.inf if basin["loss"] is None else basin["loss"]
     )
     names = list(result["basins"][0]["values"]) if ranked else []
     rows = []
-    for one in ranked:
-        values = [number(one["values"][name]) for name in names]
-        loss = "not finite" if one["loss"] is None else f"{one['loss']:.3e}"
-        ended = one["status"].lower().replace("_", " ")
-        rows.append(["answer" if one["is_answer"] else "", *values, loss, ended])
+    for basin in ranked:
+        values = [number(basin["values"][name]) for name in names]
+        loss = "not finite" if basin["loss"] is None else f"{basin['loss']:.3e}"
+        ended = basin["status"].lower().replace("_", " ")
+        rows.append(["answer" if basin["is_answer"] else "", *values, loss, ended])
     listed = table(["", *names, "loss", "its search"], rows) if len(rows) > 1 else None
     return section("Where the search looked", drawn, listed)
 
@@ -443,9 +453,9 @@ def _set_up(
     result: Json, manifest: Json, certified: Json, files: FigureFiles, *, seconds: float
 ) -> Section | None:
     described = []
-    for name, one in result["observations"].items():
-        size = f" of {one['size'][0]} x {one['size'][1]} pixels" if one["size"] else ""
-        described.append(f"{name}: {count(one['frames'], 'frame')}{size}")
+    for name, observation in result["observations"].items():
+        size = " of {} x {} pixels".format(*observation["size"]) if observation["size"] else ""
+        described.append(f"{name}: {count(observation['frames'], 'frame')}{size}")
     ended = result["status"].lower().replace("_", " ")
     facts = {
         "command": manifest["command"],

@@ -41,16 +41,16 @@ def replacing(path: Path) -> Iterator[Path]:
     """Give a file to write to, which takes the place of `path` when the block ends well."""
     with explained(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".part-{os.getpid()}-{path.name}")
+    temporary = path.with_name(f".part-{os.getpid()}-{path.name}")
     try:
         with explained(path):
-            yield part
-            with part.open("rb") as stream:
+            yield temporary
+            with temporary.open("rb") as stream:
                 os.fsync(stream.fileno())
-            os.replace(part, path)
+            os.replace(temporary, path)
     finally:
         with suppress(OSError):
-            part.unlink()
+            temporary.unlink()
 
 
 def files_of(path: Path) -> list[Path] | None:
@@ -64,13 +64,13 @@ def files_of(path: Path) -> list[Path] | None:
         return None
     else:
         files = path.parent.glob(path.name)
-    return sorted((one for one in files if one.is_file() and one.name[0] != "."), key=_natural)
+    return sorted((file for file in files if file.is_file() and file.name[0] != "."), key=_natural)
 
 
 def _natural(path: Path) -> list[tuple[int, str]]:
     """Sort key: runs of digits count as numbers."""
     parts = re.split(r"(\d+)", path.name)
-    return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
+    return [(int(run), "") if run.isdecimal() else (-1, run) for run in parts]
 
 
 def read_records(

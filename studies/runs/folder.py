@@ -156,8 +156,8 @@ class RunFolder:
 
     def write_bytes(self, name: str, data: bytes) -> None:
         """Write a file."""
-        with self.replacing(name) as part:
-            part.write_bytes(data)
+        with self.replacing(name) as temporary:
+            temporary.write_bytes(data)
 
     def write_text(self, name: str, text: str) -> None:
         """Write a text file."""
@@ -174,7 +174,7 @@ class RunFolder:
 
         if any(np.asarray(array).dtype.hasobject for array in arrays.values()):
             raise TypeError("An npz of a run holds numbers and texts only, no objects.")
-        with self.replacing(name) as part, part.open("wb") as stream:
+        with self.replacing(name) as temporary, temporary.open("wb") as stream:
             np.savez_compressed(stream, **arrays)  # pyright: ignore[reportArgumentType]
 
     def write_dataset(self, name: str, data: "xarray.Dataset") -> None:
@@ -208,10 +208,10 @@ class RunFolder:
             path.open("rb") as stream,
             np.load(stream, allow_pickle=False) as arrays,
         ):
-            found = dict(arrays)
-        if missing := [key for key in keys if key not in found]:
+            loaded = dict(arrays)
+        if missing := [key for key in keys if key not in loaded]:
             raise StudyError(f"{self._damaged(name)} It has no `{missing[0]}`.")
-        return found
+        return loaded
 
     @contextmanager
     def reading(self, name: str) -> Iterator[Path]:
@@ -263,7 +263,7 @@ class RunFolder:
 def is_free(path: Path) -> bool:
     """Whether a folder does not exist, or holds no more than a killed start leaves."""
     try:
-        names = [one.name for one in path.iterdir()] if path.exists() else []
+        names = [entry.name for entry in path.iterdir()] if path.exists() else []
     except OSError as error:
         message = f"`--out` {path} cannot be read: {error.strerror}. {ELSEWHERE}."
         raise StudyError(message) from error

@@ -39,12 +39,12 @@ MISSING = "nothing"
 def code_hash() -> str:
     """Return 16 hex digits of the Python sources of all packages, when this was first called."""
     root = Path(__file__).resolve().parents[2]
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for package in PACKAGES:
         for path in sorted((root / package).rglob("*.py")):
-            found.update(str(path.relative_to(root)).encode())
-            found.update(path.read_bytes())
-    return found.hexdigest()[:16]
+            digest.update(str(path.relative_to(root)).encode())
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 CODE = code_hash()  # of the sources that this process has loaded, not of those there later
@@ -78,9 +78,9 @@ def processor_kind() -> str:
         features = "" if config.CPU_NAME else binding.get_host_cpu_features().flatten()
     # not that of OpenCV, which computes nothing here
     blas = {
-        one.get("architecture") or ""
-        for one in threadpool_info()
-        if one["user_api"] == "blas" and "opencv" not in one["filepath"]
+        library.get("architecture") or ""
+        for library in threadpool_info()
+        if library["user_api"] == "blas" and "opencv" not in library["filepath"]
     }
     return f"{name} {digest_of(features.encode())[:4]} {' '.join(sorted(blas))}".strip()
 
@@ -104,11 +104,11 @@ def input_files(value: Any, key: str = "") -> Iterator[tuple[str, Path]]:
         if value.startswith(os.sep) and "\0" not in value and (path.exists() or files_of(path)):
             yield key, path
     elif isinstance(value, Mapping):
-        for name, one in value.items():
-            yield from input_files(one, f"{key}.{name}" if key else str(name))
+        for name, entry in value.items():
+            yield from input_files(entry, f"{key}.{name}" if key else str(name))
     elif isinstance(value, list | tuple):
-        for number, one in enumerate(value):
-            yield from input_files(one, f"{key}[{number}]")
+        for number, entry in enumerate(value):
+            yield from input_files(entry, f"{key}[{number}]")
 
 
 def contents(path: Path) -> str:
@@ -142,9 +142,9 @@ def dependencies(
 
 def _without_folders(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {key: _without_folders(one) for key, one in value.items()}
+        return {key: _without_folders(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
-        return [_without_folders(one) for one in value]
+        return [_without_folders(entry) for entry in value]
     return next((path.name for _, path in input_files(value)), value)
 
 
@@ -173,19 +173,19 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def listed(found: Iterable[str]) -> str:
+def listed(texts: Iterable[str]) -> str:
     """Return differences as one text; the first few of many."""
-    found = list(found)
-    more = f", and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
-    return ", ".join(found[:SHOWN]) + more
+    texts = list(texts)
+    more = f", and {len(texts) - SHOWN} more" if len(texts) > SHOWN else ""
+    return ", ".join(texts[:SHOWN]) + more
 
 
 def versions() -> dict[str, str | None]:
     """Return the versions of Python and the libraries; None for what is not installed."""
     from adjsim import __version__
 
-    own = {"python": platform.python_version(), "adjsim": __version__}
-    return own | {name: version(name) for name in LIBRARIES}
+    libraries = {name: version(name) for name in LIBRARIES}
+    return {"python": platform.python_version(), "adjsim": __version__, **libraries}
 
 
 def version(name: str) -> str | None:

@@ -112,7 +112,7 @@ def resized(image: np.ndarray, size: tuple[int, int], *, by: str = "BICUBIC") ->
         )
         for channel in np.moveaxis(image, -1, 0)
     ]
-    return np.stack([np.asarray(one) for one in channels], axis=-1)
+    return np.stack([np.asarray(channel) for channel in channels], axis=-1)
 
 
 def hatched(images: np.ndarray, mask: np.ndarray | None) -> np.ndarray:
@@ -161,8 +161,8 @@ def _write_picture(path: Path, pixels: np.ndarray) -> Path:
     from PIL import Image
 
     is_png = path.suffix.lower() == ".png"
-    with replacing(path) as part:
-        Image.fromarray(pixels).save(part, format="png" if is_png else "jpeg", quality=85)
+    with replacing(path) as temporary:
+        Image.fromarray(pixels).save(temporary, format="png" if is_png else "jpeg", quality=85)
     return path
 
 
@@ -200,8 +200,8 @@ def write_video(
             f"{_size(pixels[0, ..., :3])}. Render an even size, or pass `pad=True`."
         )
     frames = np.pad(pixels[..., :3], ((0, 0), *odd, (0, 0)), mode="edge")
-    with replacing(path) as part:
-        _encode(part, frames, Fraction(fps).limit_denominator(10_000), crf)
+    with replacing(path) as temporary:
+        _encode(temporary, frames, Fraction(fps).limit_denominator(10_000), crf)
     return path
 
 

@@ -67,7 +67,7 @@ def filled(surface: TriangleMesh, edge_length: float, error: float = 0.0) -> Tet
         except DAMAGED:
             print(f"warning: {path} is damaged: the mesh is made again", file=sys.stderr)
     mesh = meshed_apart(surface, edge_length, envelope)
-    with replacing(path) as part, part.open("wb") as stream:
+    with replacing(path) as temporary, temporary.open("wb") as stream:
         np.savez(stream, points=mesh.points, tets=mesh.tets)
     KEPT[key] = mesh
     return mesh

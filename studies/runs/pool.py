@@ -245,10 +245,10 @@ def on_worker(expected: dict[str, Any], function: Callable[[Item], Result], item
     return run_item(function, item)
 
 
-def require_alike(worker: str, expected: dict[str, Any], found: dict[str, Any]) -> None:
+def require_alike(worker: str, expected: dict[str, Any], actual: dict[str, Any]) -> None:
     """Raise if the code, a library or the processor of a worker is not that of the command."""
-    if found != expected:
-        what = listed(differences(flattened(expected), flattened(found)))
+    if actual != expected:
+        what = listed(differences(flattened(expected), flattened(actual)))
         raise StudyError(
             f"The worker {worker} is not like this command, and its numbers might differ: {what}. "
             "Give both the same and start it again; for processors of two kinds set "
@@ -274,19 +274,19 @@ def _local_count(address: str) -> int | None:
     """Return N of `local:N`, None for the address of a scheduler."""
     if re.fullmatch(r"(tcp|tls|ucx|ws|wss)://[^\s/]+:\d{1,5}", address):
         return None
-    found = re.fullmatch(r"local:([1-9]\d{0,8})", address)
-    if not found:
+    match = re.fullmatch(r"local:([1-9]\d{0,8})", address)
+    if not match:
         raise StudyError(
             f"`--scheduler` must be the address of a Dask scheduler, tcp://HOST:PORT, local:N for "
             f"N processes on this machine, or {SERIAL}, got {address[:80]!r}."
         )
     most = min(MOST_WORKERS, 4 * (os.cpu_count() or 1))
-    if int(found[1]) > most:
+    if int(match[1]) > most:
         raise StudyError(
             f"`--scheduler local:N` must have N from 1 to {most}, four for each core of this "
-            f"machine, got {found[1]}."
+            f"machine, got {match[1]}."
         )
-    return int(found[1])
+    return int(match[1])
 
 
 @contextmanager
@@ -297,10 +297,10 @@ def local_executor(count: int, threads: int) -> Iterator[Executor]:
     """
     from loky import ProcessPoolExecutor
 
-    own = {"NUMBA_NUM_THREADS": str(threads), **dict.fromkeys(VARIABLES, "1")}
+    env = {"NUMBA_NUM_THREADS": str(threads), **dict.fromkeys(VARIABLES, "1")}
     with tempfile.TemporaryDirectory(prefix="adjsim-", ignore_cleanup_errors=True) as scratch:
         executor = ProcessPoolExecutor(
-            count, timeout=None, initializer=begin_worker, initargs=(os.getpid(), scratch), env=own
+            count, timeout=None, initializer=begin_worker, initargs=(os.getpid(), scratch), env=env
         )
         try:
             yield executor
@@ -366,13 +366,13 @@ def check_workers(client: Any, address: str) -> None:
                 f"The worker {name} runs {threads} items of work at a time, but kernels take "
                 "threads of their own. Start it with `--nthreads 1`."
             )
-    for name, found in client.run(environment, on_error="return").items():
-        if isinstance(found, Exception):  # Dask makes its own of what cannot be imported
+    for name, reply in client.run(environment, on_error="return").items():
+        if isinstance(reply, Exception):  # Dask makes its own of what cannot be imported
             raise StudyError(
-                f"The worker {name} cannot run adjsim, or runs another version: {found}. Install "
+                f"The worker {name} cannot run adjsim, or runs another version: {reply}. Install "
                 "the same there, or start it with the clone's folder in PYTHONPATH."
             )
-        require_alike(name, environment(), found)
+        require_alike(name, environment(), reply)
 
 
 def _how_to_start(address: str) -> str:

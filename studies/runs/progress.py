@@ -89,9 +89,9 @@ class EvaluationProgress(ProgressDisplay):
 
     def begin(self, label: str = "") -> None:
         """Begin to count from 0, under a label such as "start 2/4"."""
-        parts = [part for part in (self.prefix, label) if part]
+        parts = [text for text in (self.prefix, label) if text]
         self._bar.title = ", ".join(parts)
-        self._label = "".join(f"{part}, " for part in parts)
+        self._label = "".join(f"{text}, " for text in parts)
         self._gradient_norm = self._before = None
         self._rates = []
         self._bar.reset(self._task, **self._nothing)

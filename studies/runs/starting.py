@@ -68,9 +68,11 @@ class Recipe:
 
     def dependencies(self) -> dict[str, Any]:
         """Return everything the numbers depend on, by dotted key."""
-        own = self.options
+        options = self.options
         settings = {**self.settings, "study": self.study, "command": self.verb}
-        return manifest.dependencies(settings, seed=own.seed, dtype=own.dtype, device=own.device)
+        return manifest.dependencies(
+            settings, seed=options.seed, dtype=options.dtype, device=options.device
+        )
 
     def manifest(self) -> dict[str, Any]:
         """Return the manifest of a run that starts now."""

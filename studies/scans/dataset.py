@@ -59,7 +59,7 @@ EVENTS = {
 def make_dataset(grid: ScanPoints, records: Sequence[dict[str, Any]]) -> xr.Dataset:
     """Return a scan's points as a data set."""
     keys, first, kept = [axis.key for axis in grid.axes], grid.first, grid.kept
-    points = sorted(records, key=lambda one: one["index"])
+    points = sorted(records, key=lambda record: record["index"])
     coords: dict[str, Any] = {
         axis.key: (axis.key, axis.values, {"units": first.unit(axis.key)}) for axis in grid.axes
     }
@@ -67,12 +67,14 @@ def make_dataset(grid: ScanPoints, records: Sequence[dict[str, Any]]) -> xr.Data
     coords["along"] = keys
     if grid.on_problem:
         coords["axis"] = [keys[k] for k in grid.on_problem]
-    n_frames = {len(one["frame_loss"]) for one in points if "frame_loss" in one}
+    n_frames = {len(point["frame_loss"]) for point in points if "frame_loss" in point}
     if len(n_frames) == 1:
         coords["frame"] = np.arange(1, max(n_frames) + 1)
     variables: dict[str, Any] = {}
     for name, (dim, text) in NUMBERS.items():
-        is_there = name in ("loss", "gradient") or any(one.get(name) is not None for one in points)
+        is_there = name in ("loss", "gradient") or any(
+            point.get(name) is not None for point in points
+        )
         if name == "reason":
             variables[name] = keys, _over_grid(points, name, grid.shape, "")
         elif is_there and (dim is None or dim in coords):
@@ -81,7 +83,7 @@ def make_dataset(grid: ScanPoints, records: Sequence[dict[str, Any]]) -> xr.Data
             values = _over_grid(points, name, grid.shape, empty).astype(float)
             variables[name] = dims, values, {"long_name": text}
     for name, (of, text) in EVENTS.items():
-        if any(one.get(of) for one in points):
+        if any(point.get(of) for point in points):
             sets = xr.DataArray(_over_grid(points, of, grid.shape, ""), dims=keys)
             following = [sets.shift({key: -1}, fill_value="") for key in sets.dims]
             changes = [(sets != "") & (other != "") & (sets != other) for other in following]
@@ -96,13 +98,13 @@ def make_dataset(grid: ScanPoints, records: Sequence[dict[str, Any]]) -> xr.Data
 def with_curvature(grid: ScanPoints, data: xr.Dataset) -> xr.Dataset:
     """Return the data set with the second derivatives of the loss at its lowest point."""
     lowest = Slice({}, grid.axes, data).lowest()
-    found = None if lowest is None else grid.curvature(lowest)
-    if found is None:
+    curvature = None if lowest is None else grid.curvature(lowest)
+    if curvature is None:
         return data
     text = "second derivatives of the loss at its lowest point, per unit of each axis"
     other = data.coords["axis"].values
     return data.assign_coords(other=other).assign(
-        curvature=(("axis", "other"), found, {"long_name": text})
+        curvature=(("axis", "other"), curvature, {"long_name": text})
     )
 
 
@@ -110,7 +112,7 @@ def _over_grid(
     points: Sequence[dict[str, Any]], name: str, shape: tuple[int, ...], empty: Any
 ) -> np.ndarray:
     """Return what every point has of this name; `empty` where it has nothing."""
-    values = [empty if one.get(name) is None else one[name] for one in points]
+    values = [empty if point.get(name) is None else point[name] for point in points]
     return np.array(values, object).reshape(*shape, *np.shape(empty))
 
 

@@ -31,36 +31,38 @@ VERDICTS = {
 }
 
 
-def curve(own: Slice, unit: str) -> Any:
+def curve(scan_slice: Slice, unit: str) -> Any:
     """Draw the loss along one axis, with tangents, the truth, the lowest and failed points."""
-    (axis,) = own.axes
+    (axis,) = scan_slice.axes
     figure, (ax,) = make_axes(1, 1, (4.8, 3.5))
-    x, loss = own.curve()
-    label = "cubic curve" if own.has_gradient else None
+    x, loss = scan_slice.curve()
+    label = "cubic curve" if scan_slice.has_gradient else None
     ax.plot(x, loss, color=SOFT, lw=1.2, label=label)
     size = 7 if axis.count < 30 else 4 if axis.count < 100 else 1.5
-    ax.plot(axis.values, own.loss, ".", color=BLUE, ms=size, label="computed", zorder=3)
+    ax.plot(axis.values, scan_slice.loss, ".", color=BLUE, ms=size, label="computed", zorder=3)
     _label("x", ax, axis, unit)
-    if truth := own.truth_inside():
+    if truth := scan_slice.truth_inside():
         ax.axvline(truth[axis.key], color=ORANGE, lw=1.2, ls="--", label="truth")
-    lowest = own.lowest()
+    lowest = scan_slice.lowest()
     if lowest is not None:
-        at = own.at(lowest)[axis.key]
-        ax.plot([at], [own.loss[lowest]], "o", mfc="none", mec=INK, ms=7, label="lowest point")
-    if minimum := own.minimum():
+        at = scan_slice.at(lowest)[axis.key]
+        ax.plot(
+            [at], [scan_slice.loss[lowest]], "o", mfc="none", mec=INK, ms=7, label="lowest point"
+        )
+    if minimum := scan_slice.minimum():
         at = minimum[axis.key]
         ax.plot(
             [at], [np.interp(at, x, loss)], "D", color=GREEN, ms=5, label="its minimum", zorder=4
         )
-    failed = axis.values[~np.isfinite(own.loss)]
+    failed = axis.values[~np.isfinite(scan_slice.loss)]
     if failed.size:
         trans = ax.get_xaxis_transform()
         ax.plot(failed, np.full(failed.size, 0.03), "x", color=ORANGE, ms=4, transform=trans,
                 label="no loss")  # fmt: skip
-    every = np.append(loss, own.loss)  # a point between two that failed is on no curve
+    every = np.append(loss, scan_slice.loss)  # a point between two that failed is on no curve
     low, high = np.nanmin(every), np.nanmax(every)
-    if own.has_gradient:
-        _tangents(ax, own)
+    if scan_slice.has_gradient:
+        _tangents(ax, scan_slice)
     if high > low:
         ax.set_ylim(low - 0.08 * (high - low), high + 0.08 * (high - low))
     ax.set(ylabel="loss [-]")
@@ -68,11 +70,11 @@ def curve(own: Slice, unit: str) -> Any:
     return figure
 
 
-def _tangents(ax: Any, own: Slice) -> None:
+def _tangents(ax: Any, scan_slice: Slice) -> None:
     """Draw the adjoint's slope at some points, as straight as the axis is."""
-    (axis,) = own.axes
-    slope = own.data.gradient.sel(parameter=axis.key).values
-    x, loss = axis.values, own.loss
+    (axis,) = scan_slice.axes
+    slope = scan_slice.data.gradient.sel(parameter=axis.key).values
+    x, loss = axis.values, scan_slice.loss
     u = np.log(x) if axis.is_log else x
     half = 0.016 * (u[-1] - u[0])
     height = np.nanmax(loss) - np.nanmin(loss)
@@ -160,15 +162,15 @@ def _arrows(ax: Any, scan_slice: Slice, field: Any, *, color: str, label: str) -
     ax.plot([], [], marker=r"$\rightarrow$", color=color, ls="", ms=11, label=label)
 
 
-def _reach(own: Slice) -> float:
+def _reach(scan_slice: Slice) -> float:
     """Return the length of an arrow, in parts of the axes: less than to the next arrow."""
-    most = max(len(_evenly(axis.count)) for axis in own.axes)
+    most = max(len(_evenly(axis.count)) for axis in scan_slice.axes)
     return min(REACH / max(most - 1, 1), MOST_REACH)
 
 
-def _with_margin(axis: Axis, part: float) -> tuple[float, float]:
+def _with_margin(axis: Axis, share: float) -> tuple[float, float]:
     """Return the ends of an axis with a part of its length beyond both."""
-    low, high = axis.at(np.array([-part, 1.0 + part]))
+    low, high = axis.at(np.array([-share, 1.0 + share]))
     return float(low), float(high)
 
 
@@ -203,12 +205,12 @@ def compared(
     return figure
 
 
-def trust_curve(own: Slice, unit: str, tolerance: float) -> Any:
+def trust_curve(scan_slice: Slice, unit: str, tolerance: float) -> Any:
     """Draw how far gradient and central difference are apart along one axis, and the events."""
-    (axis,) = own.axes
+    (axis,) = scan_slice.axes
     figure, (ax,) = make_axes(1, 1, (6.4, 4.2))
-    drawn = np.maximum(own.data.relative.sel(axis=axis.key).values, 1e-14)
-    for kind, chosen in agreement(own.data, axis.key, tolerance).items():
+    drawn = np.maximum(scan_slice.data.relative.sel(axis=axis.key).values, 1e-14)
+    for kind, chosen in agreement(scan_slice.data, axis.key, tolerance).items():
         if chosen.any():
             color, style, label = VERDICTS[kind]
             ax.plot(axis.values[chosen], drawn[chosen], style, color=color, ms=3, label=label)
@@ -218,8 +220,8 @@ def trust_curve(own: Slice, unit: str, tolerance: float) -> Any:
     ax.set(ylabel="relative difference")
     middle = (axis.values[1:] + axis.values[:-1]) / 2.0
     for name, (label, color, height) in EVENTS.items():
-        if name in own.data:
-            at = middle[own.data[name].sel(along=axis.key).values[:-1].astype(bool)]
+        if name in scan_slice.data:
+            at = middle[scan_slice.data[name].sel(along=axis.key).values[:-1].astype(bool)]
             if 0 < at.size <= MOST_EVENTS * middle.size:
                 ax.plot(at, np.full(at.size, height), "|", color=color, ms=9, label=label,
                         transform=ax.get_xaxis_transform())  # fmt: skip

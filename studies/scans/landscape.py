@@ -106,20 +106,21 @@ class Slice:
         To three digits, and to a thousandth of the axis. None over settings, over more than two
         axes, and where there is no curve.
         """
-        own = self.to_draw()
-        if not own.has_gradient or len(own.axes) > 2 or min(axis.count for axis in own.axes) < 2:
+        drawable = self.to_draw()
+        axes = drawable.axes
+        if not drawable.has_gradient or len(axes) > 2 or min(axis.count for axis in axes) < 2:
             return None
-        if len(own.axes) == 1:
-            shares = np.linspace(0.0, 1.0, own.axes[0].count)
-            slopes = per_axis(own.axes, own.data.gradient)[:, 0]
-            lowest = hermite_minimum(shares, own.loss, slopes)
+        if len(axes) == 1:
+            shares = np.linspace(0.0, 1.0, axes[0].count)
+            slopes = per_axis(axes, drawable.data.gradient)[:, 0]
+            lowest = hermite_minimum(shares, drawable.loss, slopes)
             place = None if lowest is None else [lowest.at]
         else:
-            place = own._lowest_of_surface()
+            place = drawable._lowest_of_surface()
         if place is None:
             return None
         values = {}
-        for axis, share in zip(own.axes, place, strict=True):
+        for axis, share in zip(axes, place, strict=True):
             value, least = float(axis.at(np.array(share))), 1e-3 * abs(axis.stop - axis.start)
             digits = max(3, int(np.ceil(np.log10(max(abs(value) / least, 1.0)))))
             values[axis.key] = float(f"{value:.{digits}g}")
@@ -177,8 +178,8 @@ class Slice:
         steps = self.steps_from_truth(index)
         if steps is None:
             return None
-        most = (1.0 + NEAR if abs(one - round(one)) <= NEAR else 2.0 for one in steps)
-        return all(one <= limit for one, limit in zip(steps, most, strict=True))
+        most = (1.0 + NEAR if abs(step - round(step)) <= NEAR else 2.0 for step in steps)
+        return all(step <= limit for step, limit in zip(steps, most, strict=True))
 
     def holds_truth(self) -> bool | None:
         """Whether the truth is inside the grid."""
@@ -190,12 +191,12 @@ class Slice:
 
     def record(self) -> dict[str, Any]:
         """Return the lowest point, the truth and the minima as plain values."""
-        found: dict[str, Any] = {"settings": self.settings, "lowest": None, "truth": self.truth}
+        record: dict[str, Any] = {"settings": self.settings, "lowest": None, "truth": self.truth}
         lowest = self.lowest()
         if lowest is None:
-            return {**found, "local_minima": []}
+            return {**record, "local_minima": []}
         return {
-            **found,
+            **record,
             "lowest": self.at(lowest),
             "loss": float(self.loss[lowest]),
             "on_border": self.is_on_border(lowest),
@@ -226,10 +227,10 @@ def slices(scan: Scan, data: xr.Dataset) -> Iterator[Slice]:
 
 def agreement(data: xr.Dataset, key: str, tolerance: float) -> dict[str, xr.DataArray]:
     """Return at which points gradient and difference along an axis agree, or why they do not."""
-    one = data[["relative", "shorter", "crosses"]].sel(axis=key)
-    agree = one.relative <= tolerance
-    apart = np.isfinite(one.relative) & ~agree
-    jumps, crosses = apart & (one.shorter == 1.0), apart & (one.crosses == 1.0)
+    along = data[["relative", "shorter", "crosses"]].sel(axis=key)
+    agree = along.relative <= tolerance
+    apart = np.isfinite(along.relative) & ~agree
+    jumps, crosses = apart & (along.shorter == 1.0), apart & (along.crosses == 1.0)
     return {
         "agree": agree,
         "jumps": jumps,
@@ -246,10 +247,10 @@ def per_axis(axes: Sequence[Axis], field: xr.DataArray) -> np.ndarray:
     """
     parts = []
     for axis in axes:
-        own = field.sel({str(field.dims[-1]): axis.key})
+        derivative = field.sel({str(field.dims[-1]): axis.key})
         length = np.log(axis.stop / axis.start) if axis.is_log else axis.stop - axis.start
-        rate = own[axis.key] * length if axis.is_log else length
-        parts.append((own * rate).transpose(*field.dims[:-1]).values)
+        rate = derivative[axis.key] * length if axis.is_log else length
+        parts.append((derivative * rate).transpose(*field.dims[:-1]).values)
     return np.stack(parts, axis=-1)
 
 
@@ -298,8 +299,8 @@ def curvature_text(curvature: Mapping[str, Any], keys: Sequence[str]) -> str:
 
 def cosines(axes: Sequence[Axis], data: xr.Dataset) -> np.ndarray:
     """Return the cosine between a black box's estimate and the gradient, at every point."""
-    own = [axis for axis in axes if axis.key in data.axis.values]
-    estimate, exact = per_axis(own, data.black_box), per_axis(own, data.gradient)
+    compared = [axis for axis in axes if axis.key in data.axis.values]
+    estimate, exact = per_axis(compared, data.black_box), per_axis(compared, data.gradient)
     length = np.linalg.norm(estimate, axis=-1) * np.linalg.norm(exact, axis=-1)
     out = np.full(length.shape, np.nan)
     np.divide((estimate * exact).sum(axis=-1), length, out=out, where=length > 0.0)
@@ -351,10 +352,10 @@ def _trust(scan: Scan, data: xr.Dataset) -> dict[str, Any]:
     return {"tolerance": tolerance, "axes": axes}
 
 
-def because(own: dict[str, Any]) -> str:
+def because(counts: dict[str, Any]) -> str:
     """Return in words why gradient and difference disagree at some points of an axis."""
-    left = own["compared"] - own["agree"] - own["jumps"] - own["crosses"]
-    parts = {**own, "differ": left}
+    left = counts["compared"] - counts["agree"] - counts["jumps"] - counts["crosses"]
+    parts = {**counts, "differ": left}
     return "".join(f"; at {parts[kind]} {text}" for kind, text in REASONS.items() if parts[kind])
 
 
@@ -384,22 +385,22 @@ def through(record: Mapping[str, Any]) -> str:
     return f"the {shape} through losses and slopes"
 
 
-def where_truth_is(part: Mapping[str, Any]) -> str:
+def where_truth_is(record: Mapping[str, Any]) -> str:
     """Return in words where the truth of a slice is from the grid and its lowest point."""
-    return f"{nearness(part)} the lowest point" if part["truth_inside"] else "outside the grid"
+    return f"{nearness(record)} the lowest point" if record["truth_inside"] else "outside the grid"
 
 
-def nearness(part: Mapping[str, Any]) -> str:
+def nearness(record: Mapping[str, Any]) -> str:
     """Return in words how far truth and lowest point of a slice are from each other."""
-    if max(part["steps_from_truth"]) <= NEAR:
+    if max(record["steps_from_truth"]) <= NEAR:
         return "at"
-    return "next to" if part["beside"] else "not at"
+    return "next to" if record["beside"] else "not at"
 
 
 def named(values: Mapping[str, float], units: Mapping[str, str]) -> str:
     """Return values by key in words, with their units where these are known."""
     parts = (f"{key} = {number(value)} {units.get(key, '')}" for key, value in values.items())
-    return ", ".join(part.rstrip() for part in parts)
+    return ", ".join(text.rstrip() for text in parts)
 
 
 def units_of(data: xr.Dataset) -> dict[str, str]:

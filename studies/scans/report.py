@@ -157,8 +157,10 @@ def _landscapes(scan: Scan, parts: list[Slice], units: dict[str, str]) -> dict[s
         return drawn
     if len(first.axes) == 2:
         return {
-            f"loss_{k + 1}": figures.contours(own, units, title=named(own.settings, units))
-            for k, own in enumerate(parts[:MOST_SLICES])
+            f"loss_{k + 1}": figures.contours(
+                scan_slice, units, title=named(scan_slice.settings, units)
+            )
+            for k, scan_slice in enumerate(parts[:MOST_SLICES])
         }
     return {}
 
@@ -223,8 +225,9 @@ def _trust(dtype: str, result: Json, data: xr.Dataset, files: Files) -> Section 
     if not result["trust"]["axes"]:
         return None
     lines = {
-        axis: f"agrees at {own['agree']} of {own['compared']} points{landscape.because(own)}"
-        for axis, own in result["trust"]["axes"].items()
+        axis: f"agrees at {counts['agree']} of {counts['compared']} points"
+        f"{landscape.because(counts)}"
+        for axis, counts in result["trust"]["axes"].items()
     }
     total = sum(data.loss.size - data.loss.size // n for n in data.loss.shape)
     for name, text in EVENTS.items():

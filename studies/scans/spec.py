@@ -227,8 +227,8 @@ def _answer(run: Path) -> dict[str, float]:
             f"`--at` must be {' or '.join(PLACES)}, or the folder of a run that has ended, got "
             f"{str(run)!r}."
         )
-    found = RunFolder.open(run).read_npz(PARAMETERS)
-    return dict(zip(found["names"].tolist(), found["estimate"].tolist(), strict=True))
+    answer = RunFolder.open(run).read_npz(PARAMETERS)
+    return dict(zip(answer["names"].tolist(), answer["estimate"].tolist(), strict=True))
 
 
 def _scan_file(name: str) -> tuple[ScanFile, Path]:

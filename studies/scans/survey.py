@@ -107,4 +107,4 @@ def _make_points(
 
 def _plain(values: np.ndarray) -> list[Any]:
     """Return numbers ready for JSON; null where they are not finite."""
-    return [one if np.isfinite(one) else None for one in values.tolist()]
+    return [value if np.isfinite(value) else None for value in values.tolist()]

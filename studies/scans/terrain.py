@@ -119,7 +119,7 @@ class ScanPoints:
         """Return the index of each point: settings change slowest."""
         index = np.indices(self.shape).reshape(len(self.shape), -1).T
         slow = [index[:, k] for k in (*self.on_settings, *self.on_problem)]
-        return [tuple(one) for one in index[np.lexsort(slow[::-1])].tolist()]
+        return [tuple(row) for row in index[np.lexsort(slow[::-1])].tolist()]
 
     def settings(self, index: Sequence[int]) -> dict[str, Any]:
         """Return the settings of a point that are axes, by key."""
@@ -196,7 +196,7 @@ def _numbers(value: Any, path: str = "") -> Iterator[tuple[str, float]]:
     if isinstance(value, int | float) and not isinstance(value, bool):
         yield path, value
     if is_dataclass(value):
-        value = {one.name: getattr(value, one.name) for one in fields(value)}
+        value = {field.name: getattr(value, field.name) for field in fields(value)}
     for name, item in value.items() if isinstance(value, Mapping) else ():
         if path or name not in ("free", "truth", "instances", "goal", "published"):
             yield from _numbers(item, f"{path}.{name}" if path else name)

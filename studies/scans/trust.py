@@ -113,13 +113,13 @@ def _differences(
     """Return d of points with their steps, s without |a|, and r L/h, (n_points, n_axes) each."""
     moved = [
         _moved(point, i, sign * h)
-        for point, own in zip(points, sizes, strict=True)
-        for i, h in zip(grid.scanned, own, strict=True)
+        for point, size in zip(points, sizes, strict=True)
+        for i, h in zip(grid.scanned, size, strict=True)
         for sign in (1.0, -1.0)
     ]
     around = 2 * sizes.shape[1]
-    own = [*steps, *(step for step in steps for _ in range(around))]
-    values = _losses(exact, [*points, *moved], own)
+    all_steps = [*steps, *(step for step in steps for _ in range(around))]
+    values = _losses(exact, [*points, *moved], all_steps)
     here, pairs = values[: len(points), None], values[len(points) :].reshape(*sizes.shape, 2)
     difference = (pairs[..., 0] - pairs[..., 1]) / (2.0 * sizes)
     one_sided = np.abs(pairs - here[..., None]).max(axis=-1) / sizes
@@ -182,8 +182,8 @@ def estimates(
         moved += list(around)
         drawn.append(e)
         sizes.append(size)
-    own = [step for step in steps for _ in range(box.samples)]
-    losses = _losses(terrain, moved, own).reshape(len(points), box.samples)
+    all_steps = [step for step in steps for _ in range(box.samples)]
+    losses = _losses(terrain, moved, all_steps).reshape(len(points), box.samples)
     return [
         ((loss - loss.mean()) @ e) / ((box.samples - 1) * size)
         for loss, e, size in zip(losses, drawn, sizes, strict=True)
@@ -211,7 +211,7 @@ def events(problem: SceneProblem, natural: np.ndarray) -> dict[str, Any]:
 
 def touch_set(contacts: Mapping[str, ContactMargins]) -> str:
     """Return the name of the set of points and steps that touch."""
-    return _name(own.touch > 0.0 for own in contacts.values())
+    return _name(contact.touch > 0.0 for contact in contacts.values())
 
 
 def touches_of(problem: SceneProblem, natural: np.ndarray) -> dict[str, ContactMargins]:
@@ -241,7 +241,7 @@ def _seen(scene: Scene, camera: Any, vertices: Mapping[str, np.ndarray], size: A
 
 def _name(sets: Iterable[Any]) -> str:
     digest = hashlib.sha256()
-    for own in sets:
-        digest.update(repr(own.shape).encode())
-        digest.update(np.packbits(own).tobytes())
+    for mask in sets:
+        digest.update(repr(mask.shape).encode())
+        digest.update(np.packbits(mask).tobytes())
     return digest.hexdigest()[:DIGITS]

@@ -64,7 +64,7 @@ def load_arrays(path: str | Path, key: str) -> dict[str, np.ndarray]:
                 f"`{key}`: {path} is one array. Save `times` and `x` together, with numpy.savez."
             )
         with file:
-            unpacked = sum(one.file_size for one in file.zip.infolist())
+            unpacked = sum(member.file_size for member in file.zip.infolist())
             if unpacked > MOST_BYTES:
                 raise StudyError(
                     f"`{key}`: the arrays in {path} have {unpacked / 1e9:.1f} GB; at most "

@@ -96,17 +96,17 @@ def make_body_contacts(
                     "smaller radius or a coarser mesh."
                 )
         speed = _arrival_speed(contact, *before, gravity) if a.is_rigid and b.is_rigid else None
-        own: dict[str, Any] = {key: factors[key] * number for key, number in law.items()}
+        scaled: dict[str, Any] = {key: factors[key] * number for key, number in law.items()}
         if contact.restitution is not None:
             _check_depth(name, depth, radius)
-            k, gamma = ({f"{name}.{key}": own[key]} for key in CUBIC.scalars)
+            k, gamma = ({f"{name}.{key}": scaled[key]} for key in CUBIC.scalars)
             add_bounces(out, name, contact.restitution, (k, gamma), depths={name: depth})
-            own |= cubic_numbers(own, contact.restitution, depth)
+            scaled |= cubic_numbers(scaled, contact.restitution, depth)
             law = {key: law[key] for key in law if key not in CUBIC.scalars}
-        numbers = {**own, "friction": contact.friction}
+        numbers = {**scaled, "friction": contact.friction}
         if a.ball is not None and b.ball is not None:
             bare = {"radius": a.ball, "sphere_radius": b.ball}
-            depth = depth or speed * np.sqrt(_shared_mass(*before) / own["stiffness"])
+            depth = depth or speed * np.sqrt(_shared_mass(*before) / scaled["stiffness"])
             out.forces[name] = SphereContact(
                 **{key: ball + radius for key, ball in bare.items()}, **numbers,
                 deepest=RESOLVED * depth, balls=(a.name,), fixed_to=b.name,
@@ -137,7 +137,7 @@ def longest_step(
     contacts: Mapping[str, Contact],
     bodies: Sequence[Touching],
     gravity: Vector,
-    part: float = PER_STEP,
+    share: float = PER_STEP,
 ) -> float:
     """Return the step in which surfaces move by a part of the thickness at the expected speed [s].
 
@@ -148,7 +148,7 @@ def longest_step(
         a, b = (by_name[other] for other in contact.between)
         before = a.before or a, b.before or b
         speed = max(contact.speed or 0.0, _speed_between(*before, gravity))
-        limit = min(limit, part * 2.0 * _radius(contact, *before) / speed)
+        limit = min(limit, share * 2.0 * _radius(contact, *before) / speed)
     return float(limit)
 
 
@@ -165,8 +165,7 @@ def _add_values(
 
 def _law(contact: Contact, a: Touching, b: Touching, gravity: Vector) -> dict[str, float]:
     """Return the radius and the numbers of the law, given or chosen."""
-    own = {key: getattr(contact, key) for key in UNITS}
-    law = {key: float(number) for key, number in own.items() if number is not None}
+    law = {key: float(number) for key in UNITS if (number := getattr(contact, key)) is not None}
     radius = law["radius"] = _radius(contact, a, b)
     speed = _arrival_speed(contact, a, b, gravity)
     mass = _shared_mass(a, b)
@@ -254,7 +253,7 @@ def _triangles(a: Touching, b: Touching, n_nodes: int) -> tuple[list[np.ndarray]
     """Return the triangles of both by numbers of the rows that a contact acts on, and on what."""
     firsts: dict[str, int] = {}
     total = 0
-    for body in sorted((a, b), key=lambda one: one.is_rigid):
+    for body in sorted((a, b), key=lambda body: body.is_rigid):
         owner = body.name if body.is_rigid else NODES
         if owner not in firsts:
             firsts[owner] = total
@@ -293,11 +292,11 @@ def check_apart(contacts: Mapping[str, Contact], model: Model, state: State) -> 
             raise StudyError(_in_each_other(name, contact, crossing))
 
 
-def _in_each_other(name: str, contact: Contact, found: str) -> str:
+def _in_each_other(name: str, contact: Contact, crossing: str) -> str:
     a, b = contact.between
     return (
         f"`bodies.{a}` and `bodies.{b}`, which `contacts.{name}` keeps apart, start in each other: "
-        f"{found}. Move one of them by `position`."
+        f"{crossing}. Move one of them by `position`."
     )
 
 

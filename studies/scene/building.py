@@ -113,7 +113,7 @@ class BuiltScene:
 
     def held_counts(self) -> dict[str, str]:
         """Return how many nodes are held, "12 of 240 nodes held", by body that has any."""
-        counts = {} if self.held is None else {k: self.held[own] for k, own in self.nodes.items()}
+        counts = {} if self.held is None else {k: self.held[rows] for k, rows in self.nodes.items()}
         return {
             name: f"{held.sum()} of {len(held)} nodes held"
             for name, held in counts.items() if held.any()
@@ -278,10 +278,10 @@ def _apart(scene: Scene) -> list[str]:
 
     Bodies are linked through others too: an arm need not touch with every part.
     """
-    pairs = [one.between for one in (*scene.contacts.values(), *scene.joints.values())]
-    for one in scene.obstacles.values():
-        if one.fixed_to:
-            pairs += [(one.fixed_to, body) for body in one.bodies or scene.bodies]
+    pairs = [link.between for link in (*scene.contacts.values(), *scene.joints.values())]
+    for obstacle in scene.obstacles.values():
+        if obstacle.fixed_to:
+            pairs += [(obstacle.fixed_to, body) for body in obstacle.bodies or scene.bodies]
     linked = {name: {name} for name in scene.bodies}
     for a, b in pairs:
         if a in linked and b in linked:  # one end of a joint may be the world
@@ -300,8 +300,8 @@ def _shapes(
     scene: Scene, nodes: Sequence[NodePart], rigid: Sequence[RigidPart]
 ) -> tuple[np.ndarray, dict[str, Force], list[Touching]]:
     """Return all nodes at rest, (n, 3) [m], the bodies' forces, and bodies as contacts see them."""
-    rest = np.concatenate([np.zeros((0, 3)), *(part.points for part in nodes)])
-    forces = {name: force for part in nodes for name, force in part.forces(rest).items()}
+    rest = np.concatenate([np.zeros((0, 3)), *(body.points for body in nodes)])
+    forces = {name: force for body in nodes for name, force in body.forces(rest).items()}
     return rest, forces, _touching(scene, nodes, rigid, node_stiffness(forces, len(rest)))
 
 
@@ -342,29 +342,29 @@ def _parts(
             case Rigid():
                 rigid.append(make_rigid(name, body, gravity, free))
     grips = scene.every_grip
-    nodes = [with_grips(part.with_drag(scene.bodies[part.name], free), grips) for part in nodes]
+    nodes = [with_grips(body.with_drag(scene.bodies[body.name], free), grips) for body in nodes]
     bodies: dict[str, Any] = dict(scene.bodies)
     for name, factor in (sizes or {}).items():
         nodes = [
-            part.resized(factor, part.points[_stays(scene, part)].mean(axis=0))
-            if part.name == name
-            else part
-            for part in nodes
+            body.resized(factor, body.points[_stays(scene, body)].mean(axis=0))
+            if body.name == name
+            else body
+            for body in nodes
         ]
         rigid = [
             make_rigid(name, bodies[name], gravity, free, resized=(
-                factor, _fixed_point(scene, name, part.bodies.meshes[0].points)
+                factor, _fixed_point(scene, name, body.bodies.meshes[0].points)
             ))
-            if part.name == name
-            else part
-            for part in rigid
+            if body.name == name
+            else body
+            for body in rigid
         ]  # fmt: skip
     nodes = [
-        part if part.shape is None else replace(part, shape=part.shape.about(_stays(scene, part)))
-        for part in nodes
+        body if body.shape is None else replace(body, shape=body.shape.about(_stays(scene, body)))
+        for body in nodes
     ]
-    ends = np.cumsum([0, *(len(part.points) for part in nodes)]).tolist()
-    return [replace(part, first=end) for part, end in zip(nodes, ends, strict=False)], rigid
+    ends = np.cumsum([0, *(len(body.points) for body in nodes)]).tolist()
+    return [replace(body, first=end) for body, end in zip(nodes, ends, strict=False)], rigid
 
 
 def _fixed_point(scene: Scene, name: str, points: np.ndarray) -> np.ndarray:
@@ -372,16 +372,16 @@ def _fixed_point(scene: Scene, name: str, points: np.ndarray) -> np.ndarray:
     return points[_touching_or_all(scene, name, points)].mean(axis=0)
 
 
-def _stays(scene: Scene, part: NodePart) -> np.ndarray:
+def _stays(scene: Scene, body: NodePart) -> np.ndarray:
     """Return the nodes whose middle stays where it is declared if a body is larger, a mask.
 
     Those are the ones that are held, or touch an obstacle, or all; of a mesh that was made finer
     those of the mesh before, so that the middle is the same.
     """
-    n = len(part.points) if part.finer is None else part.finer.n_before
-    held = part.held[:n]
-    stays = held if held.any() else _touching_or_all(scene, part.name, part.points[:n])
-    return np.pad(stays, (0, len(part.points) - n))
+    n = len(body.points) if body.finer is None else body.finer.n_before
+    held = body.held[:n]
+    stays = held if held.any() else _touching_or_all(scene, body.name, body.points[:n])
+    return np.pad(stays, (0, len(body.points) - n))
 
 
 def _touching_or_all(scene: Scene, name: str, points: np.ndarray) -> np.ndarray:
@@ -400,20 +400,20 @@ def _at_rest(scene: Scene, sizes: Mapping[str, float]) -> BuiltScene:
     meshes, subjects, maps = {}, {}, []
     values: dict[str, Value] = {}
     for name, body in scene.bodies.items():
-        own: Any = body
+        with_mesh: Any = body
         key, path = f"bodies.{name}", f"{name}.vertices"
-        source = read_source(key, own)
+        source = read_source(key, with_mesh)
         surface = surface_of(key, source)
         if name in sizes:
             fixed = _fixed_point(scene, name, surface.points)
             surface = replace(surface, points=fixed + sizes[name] * (surface.points - fixed))
         low, high = surface.points.min(axis=0), surface.points.max(axis=0)
         size = float((high - low).max())
-        moved = motion_values(name, own, size, 0.0)
+        moved = motion_values(name, with_mesh, size, 0.0)
         values[path] = Value(surface.points, "m", "linear", (-np.inf, np.inf), scale=size / 2.0)
         values |= {path: moved[path] for path in (f"{name}.position", f"{name}.rotation")}
-        maps.append(RestingPose(name, 0.5 * (low + high), np.asarray(own.position)))
-        meshes[name] = drawn_mesh(f"{key}.look", own.look, surface, source)
+        maps.append(RestingPose(name, 0.5 * (low + high), np.asarray(with_mesh.position)))
+        meshes[name] = drawn_mesh(f"{key}.look", with_mesh.look, surface, source)
         subjects[name] = Still(path=path)
     system = AtRest(all_targets(maps, values_of(values)))
     return BuiltScene(system, SimpleNamespace(), values, maps, meshes, subjects)
@@ -442,8 +442,8 @@ def _dressed(scene: Scene, built: BuiltScene) -> BuiltScene:
     if any(isinstance(light, Sky) for light in scene.lights.values()):
         for name, mesh in meshes.items():
             if mesh.vertex_colors is None and mesh.texture is None:
-                own: Any = scene.bodies.get(name) or scene.obstacles[name]
-                colors = np.tile(own.look.color, (len(mesh.faces), 1))
+                owner: Any = scene.bodies.get(name) or scene.obstacles[name]
+                colors = np.tile(owner.look.color, (len(mesh.faces), 1))
                 meshes[name] = replace(mesh, face_colors=colors)
     return replace(built, meshes=meshes, subjects=subjects, lights=lights_of(scene))
 

@@ -89,14 +89,14 @@ def _world_checks(scene: Scene) -> list[Check]:
     ]
     checks += [(check_contact, name, scene) for name in scene.contacts]
     checks += [(check_joint, name, scene) for name in scene.joints]
-    checks += [(_check_grip, name, one, scene) for name, one in scene.grips.items()]
-    checks += [(_check_push, f"pushes.{name}", one, scene) for name, one in scene.pushes.items()]
+    checks += [(_check_grip, name, grip, scene) for name, grip in scene.grips.items()]
+    checks += [(_check_push, f"pushes.{name}", push, scene) for name, push in scene.pushes.items()]
     with_mesh = [name for name, body in scene.bodies.items() if hasattr(body, "mesh")]
     checks += [
-        (check_reference, f"forces.{name}.body", "body with a mesh", one.body, with_mesh)
-        for name, one in scene.forces.items()
+        (check_reference, f"forces.{name}.body", "body with a mesh", force.body, with_mesh)
+        for name, force in scene.forces.items()
     ]
-    checks += [(_check_camera, f"cameras.{name}", one) for name, one in scene.cameras.items()]
+    checks += [(_check_camera, f"cameras.{name}", camera) for name, camera in scene.cameras.items()]
     for name, light in scene.lights.items():
         if isinstance(light, declared.Sky):
             checks.append((_check_sky, f"lights.{name}", light, scene))
@@ -108,8 +108,8 @@ def _world_checks(scene: Scene) -> list[Check]:
 def _file_checks(scene: SceneFile) -> list[Check]:
     """Return the checks of observations, truth and what is free."""
     checks: list[Check] = [
-        (_check_observation, f"observations.{name}", one, scene)
-        for name, one in scene.observations.items()
+        (_check_observation, f"observations.{name}", observation, scene)
+        for name, observation in scene.observations.items()
     ]
     for path, free in scene.free.items():
         checks.append((_check_free, path, free, scene))
@@ -434,8 +434,8 @@ def _check_source(key: str, spec: declared.Observation) -> None:
 def _check_drawn(key: str, value: Any) -> None:
     """Raise if a number that is drawn has not one distribution."""
     if isinstance(value, tuple):
-        for one in value:
-            _check_drawn(key, one)
+        for entry in value:
+            _check_drawn(key, entry)
     if not isinstance(value, declared.Drawn):
         return
     if (value.between is None) == (value.normal is None):
@@ -565,8 +565,8 @@ def _start_in_scene(path: str, scene: SceneFile) -> Any:
     for table in (scene.bodies, scene.obstacles, scene.contacts, scene.joints):
         if parts[0] in table:
             here = table
-    for part in parts:
-        here = here.get(part) if isinstance(here, dict) else getattr(here, part, None)
+    for key in parts:
+        here = here.get(key) if isinstance(here, dict) else getattr(here, key, None)
     return here
 
 
@@ -588,7 +588,8 @@ def _check_sky(key: str, light: declared.Sky, scene: Scene) -> None:
     if len(scene.lights) > 1:
         raise StudyError(
             f"`{key}` is a sky, which stands for all light at once, but there are also "
-            f"{', '.join(one for one in scene.lights if key != f'lights.{one}')}. Leave them out."
+            f"{', '.join(name for name in scene.lights if key != f'lights.{name}')}. Leave them "
+            "out."
         )
     if light.coefficients is not None and len(light.coefficients) != 9:
         raise StudyError(

@@ -14,10 +14,10 @@ _PATH = re.compile(r"(?P<owner>[^\[]+)\[(?P<index>[0-9]+(?:, *[0-9]+)*)\]")
 
 def split_component(path: str) -> tuple[str, tuple[int, ...] | None]:
     """Return the path of the whole value, and which component it is; None: all of it."""
-    found = _PATH.fullmatch(path)
-    if found is None:
+    match = _PATH.fullmatch(path)
+    if match is None:
         return path, None
-    return found["owner"], tuple(int(k) for k in found["index"].split(","))
+    return match["owner"], tuple(int(k) for k in match["index"].split(","))
 
 
 def component_of(key: str, path: str, value: Any) -> np.ndarray:

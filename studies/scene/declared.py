@@ -1141,18 +1141,18 @@ class SceneFile(Scene):
     @property
     def is_simulated(self) -> bool:
         """Whether something that was observed is simulated."""
-        return any(one.simulate for one in self.observations.values())
+        return any(observation.simulate for observation in self.observations.values())
 
     @property
     def is_twin(self) -> bool:
         """Whether all that was observed is simulated, and known to be: a twin experiment."""
         every = self.observations.values()
-        return bool(every) and all(one.simulate for one in every) and not self.blind
+        return bool(every) and all(observation.simulate for observation in every) and not self.blind
 
     @property
     def films(self) -> dict[str, Film]:
         """The observations that are films, by name."""
-        return {name: one for name, one in self.observations.items() if isinstance(one, Film)}
+        return {name: film for name, film in self.observations.items() if isinstance(film, Film)}
 
     def camera_name(self, film: Film | Depth) -> str:
         """Return the name of the camera of a film: the only one, if it names none."""
@@ -1162,10 +1162,10 @@ class SceneFile(Scene):
         """Return the camera of a film; None of a film of smoke, which has none."""
         return self.cameras[self.camera_name(film)] if self.cameras else None
 
-    def is_fitted(self, one: Camera | Look) -> bool:
+    def is_fitted(self, spec: Camera | Look) -> bool:
         """Return whether a camera or a look is fitted: by default unless this is a twin.
 
         Nor is it where the first picture is a target.
         """
         by_default = not self.is_twin and self.purpose == "identify"
-        return by_default if one.fit is None else one.fit
+        return by_default if spec.fit is None else spec.fit

@@ -25,22 +25,24 @@ def instance_of(file: SceneFile, seed: int, instance: int = 0) -> SceneFile:
     """Return an instance of a scene file: pure data, which a run of its own can be given."""
     rng = np.random.default_rng([seed, instance])
     truth = {path: numbers(value, rng) for path, value in file.truth.items()}
-    free = {path: replace(one, start=numbers(one.start, rng)) for path, one in file.free.items()}
-    observations = {name: _seeded(one, rng) for name, one in file.observations.items()}
-    one = replace(file, truth=truth, free=free, observations=observations, instances=1, draw=None)
+    free = {path: replace(row, start=numbers(row.start, rng)) for path, row in file.free.items()}
+    observations = {
+        name: _seeded(observation, rng) for name, observation in file.observations.items()
+    }
+    scene = replace(file, truth=truth, free=free, observations=observations, instances=1, draw=None)
     is_footage = file.observations and not file.is_simulated and file.purpose == "identify"
     if file.draw is not None and not is_footage:  # what was filmed is not drawn at random
         draw = hook(file.draw)
         try:
-            one = replace(draw(one, rng, instance), instances=1, draw=None)
+            scene = replace(draw(scene, rng, instance), instances=1, draw=None)
         except (LookupError, AttributeError, AssertionError) as error:
             raise StudyError(
                 f"`draw` = {file.draw!r} is for other scenes: this one has not what it fills in "
                 f"({type(error).__name__} {error}). Leave it out, or begin with a bundled scene "
                 "that has it."
             ) from error
-    check_scene(one)
-    return one
+    check_scene(scene)
+    return scene
 
 
 def hook(name: str) -> Hook:
@@ -70,8 +72,8 @@ def _plain(value: Any) -> Any:
     return tuple(map(_plain, value)) if isinstance(value, list) else value
 
 
-def _seeded(one: Any, rng: np.random.Generator) -> Any:
-    simulate = one.simulate
+def _seeded(observation: Any, rng: np.random.Generator) -> Any:
+    simulate = observation.simulate
     if simulate is None or not simulate.noise or simulate.seed is not None:
-        return one
-    return replace(one, simulate=replace(simulate, seed=int(rng.integers(2**31))))
+        return observation
+    return replace(observation, simulate=replace(simulate, seed=int(rng.integers(2**31))))

@@ -17,13 +17,13 @@ ROUNDING = 0.5  # of the focal length [mm]
 
 def with_fields_of_view(file: SceneFile) -> SceneFile:
     """Return the scene whose cameras without a lens have the field of view of their picture."""
-    found = {}
+    cameras = {}
     for name, camera, picture in _pictures(file):
         if camera.fov_y is None and camera.K is None and (lens := _lens(picture)):
             focal, fov_y = lens
             error = max(camera.fov_error, ROUNDING / focal)
-            found[name] = replace(camera, fov_y=fov_y, fov_error=error)
-    return replace(file, cameras={**file.cameras, **found}) if found else file
+            cameras[name] = replace(camera, fov_y=fov_y, fov_error=error)
+    return replace(file, cameras={**file.cameras, **cameras}) if cameras else file
 
 
 def notes_on_fields_of_view(file: SceneFile) -> list[str]:

@@ -88,6 +88,6 @@ def _on_host(run: Any) -> Trajectory:
     def host(fields: Any) -> list[np.ndarray]:
         return [np.asarray(to_host(field), float) for field in fields]
 
-    bodies = {name: BodyTrajectory(*host(vars(part).values())) for name, part in run.bodies.items()}
+    bodies = {name: BodyTrajectory(*host(vars(body).values())) for name, body in run.bodies.items()}
     x, v = host((run.x, run.v))
     return Trajectory(run.steps, run.dt, x, v, bodies)

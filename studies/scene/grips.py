@@ -105,24 +105,24 @@ def paths_in(varying: Mapping[str, Varying]) -> dict[str, Led]:
     return {target: value for target, value in varying.items() if isinstance(value, Led)}
 
 
-def with_grips(part: NodePart, grips: Mapping[str, declared.Grip]) -> NodePart:
+def with_grips(body: NodePart, grips: Mapping[str, declared.Grip]) -> NodePart:
     """Return a body whose nodes in grips are held."""
-    masks = [grip_mask(name, grip, part) for name, grip in grips.items() if grip.body == part.name]
-    return replace(part, held=np.any([part.held, *masks], axis=0))
+    masks = [grip_mask(name, grip, body) for name, grip in grips.items() if grip.body == body.name]
+    return replace(body, held=np.any([body.held, *masks], axis=0))
 
 
-def grip_mask(name: str, grip: declared.Grip, part: NodePart) -> np.ndarray:
+def grip_mask(name: str, grip: declared.Grip, body: NodePart) -> np.ndarray:
     """Return the mask of the nodes of a body that a grip holds, (n,).
 
     On a mesh that was made twice as fine a midpoint between two held nodes is held.
     """
     if grip.body == name:  # `held` of the body
-        return part.held
+        return body.held
     key = f"grips.{name}.where"
-    mask = held_nodes(key, grip.where, part.points, numbered=True)
-    if part.finer is not None:
-        before = part.points[: part.finer.n_before]
-        mask |= part.finer.selected(held_nodes(key, grip.where, before, numbered=True))
+    mask = held_nodes(key, grip.where, body.points, numbered=True)
+    if body.finer is not None:
+        before = body.points[: body.finer.n_before]
+        mask |= body.finer.selected(held_nodes(key, grip.where, before, numbered=True))
     return mask
 
 
@@ -136,15 +136,15 @@ def make_grips(
 
     `motions` are the maps to where bodies start, by name.
     """
-    out, rows, by_name = Additions(), {}, {part.name: part for part in parts}
+    out, rows, by_name = Additions(), {}, {body.name: body for body in parts}
     for name, grip in grips.items():
-        part, target = by_name[grip.body], f"{name}_grip.positions"
-        mask = grip_mask(name, grip, part)
-        rows[name] = part.first + np.flatnonzero(mask)
+        body, target = by_name[grip.body], f"{name}_grip.positions"
+        mask = grip_mask(name, grip, body)
+        rows[name] = body.first + np.flatnonzero(mask)
         if grip.path is None:
             continue
         key = f"grips.{name}.path" if grip.body != name else f"bodies.{name}.held.path"
-        led = {"key": key, "body": grip.body, "start": part.points[mask], "size": part.size}
+        led = {"key": key, "body": grip.body, "start": body.points[mask], "size": body.size}
         if isinstance(grip.path, str) and Path(grip.path).suffix == ".npz":
             varying = Led(**led, **_by_node(key, grip.path, mask))
         else:
@@ -152,10 +152,10 @@ def make_grips(
             poses = Poses.of(key, grip, turns=turns)
             path = RigidPath(name, poses, motions[grip.body], np.flatnonzero(mask))
             position, rotation = path.sources[:2]
-            out.values[position] = linear(poses.positions[1:], "m", part.size)
+            out.values[position] = linear(poses.positions[1:], "m", body.size)
             out.values[rotation] = linear(poses.rotations[1:], "rad", np.pi)
             out.maps.append(path)
-            varying = Led(**led, times=poses.fine, places=path.at(poses, part.points[mask]))
+            varying = Led(**led, times=poses.fine, places=path.at(poses, body.points[mask]))
         out.varying[target] = varying
         out.forces[f"{name}_grip"] = Grip(rows[name], varying.course(1.0))
     return out, rows

@@ -17,13 +17,14 @@ def check_contact(name: str, scene: Scene) -> None:
     """Raise if a contact is between what cannot touch."""
     contact, key = scene.contacts[name], f"contacts.{name}"
     a, b = contact.between
-    for one in (a, b):
-        check_reference(f"{key}.between", "body", one, scene.bodies)
-        body = scene.bodies[one]
+    for side in (a, b):
+        check_reference(f"{key}.between", "body", side, scene.bodies)
+        body = scene.bodies[side]
         if not isinstance(body, SURFACES):
             raise StudyError(
                 f"`{key}.between` must name bodies that are soft, cloth or rigid, got "
-                f"`bodies.{one}`, which is {body.kind}. Take it out, or give the body another kind."
+                f"`bodies.{side}`, which is {body.kind}. Take it out, or give the body "
+                "another kind."
             )
     if a == b and isinstance(scene.bodies[a], declared.Rigid):
         raise StudyError(
@@ -50,17 +51,17 @@ def check_joint(name: str, scene: Scene) -> None:
             f'`{key}.between` must name two different bodies, or "{WORLD}" and a body, got '
             f"`{a}` twice."
         )
-    for one in (a, b):
-        check_reference(f"{key}.between", "body", one, (*scene.bodies, WORLD))
+    for end in (a, b):
+        check_reference(f"{key}.between", "body", end, (*scene.bodies, WORLD))
     _check_take(key, joint.between, scene)
     if isinstance(joint, declared.PinJoint):
         _check_pin(key, joint, scene)
         return
-    for one in (a, b):
-        if one != WORLD and not isinstance(body := scene.bodies[one], declared.Rigid):
+    for end in (a, b):
+        if end != WORLD and not isinstance(body := scene.bodies[end], declared.Rigid):
             raise StudyError(
                 f'`{key}.between` must name rigid bodies or "{WORLD}" for a joint of the kind '
-                f'"{joint.kind}", got `bodies.{one}`, which is {body.kind}. Nodes are held by the '
+                f'"{joint.kind}", got `bodies.{end}`, which is {body.kind}. Nodes are held by the '
                 'kind "pin".'
             )
     if isinstance(joint, declared.HingeJoint | declared.SliderJoint):
@@ -118,7 +119,7 @@ def _check_drive(key: str, joint: Any) -> None:
 
 
 def _check_take(key: str, between: tuple[str, str], scene: Scene) -> None:
-    takes = {getattr(scene.bodies[one], "take", "") for one in between if one != WORLD}
+    takes = {getattr(scene.bodies[end], "take", "") for end in between if end != WORLD}
     if len(takes) > 1:
         raise StudyError(
             f"`{key}.between` must name bodies of one take, got {' and '.join(between)}: bodies of "
@@ -129,7 +130,7 @@ def _check_take(key: str, between: tuple[str, str], scene: Scene) -> None:
 def check_joined(key: str, path: str, scene: Scene) -> None:
     """Raise on a free pose of a body that a joint holds, at the place where it is declared."""
     owner, _, name = split_component(path)[0].rpartition(".")
-    joint = next((k for k, one in scene.joints.items() if owner in one.between), None)
+    joint = next((k for k, spec in scene.joints.items() if owner in spec.between), None)
     if joint is not None and name in ("position", "rotation"):
         raise StudyError(
             f"`{key}` must be left out: `joints.{joint}` holds `bodies.{owner}` where it is "

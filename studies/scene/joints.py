@@ -236,9 +236,9 @@ def _value(joint: Any, key: str, number: float, reach: float = WIDE) -> Value:
     return make(number, parameter.unit.replace("rad", "deg"), reach)
 
 
-def _pinned(name: str, joint: declared.PinJoint, part: NodePart) -> np.ndarray:
+def _pinned(name: str, joint: declared.PinJoint, body: NodePart) -> np.ndarray:
     """Return the numbers of the nodes of a body that are pinned, (n_pins,)."""
-    mask = held_nodes(f"joints.{name}.where", joint.where, part.points, numbered=True)
+    mask = held_nodes(f"joints.{name}.where", joint.where, body.points, numbered=True)
     return np.flatnonzero(mask)
 
 

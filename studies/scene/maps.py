@@ -38,7 +38,7 @@ class Value:
 
 def values_of(values: Mapping[str, Value]) -> dict[str, np.ndarray]:
     """Return a scene's own values by path."""
-    return {path: one.value for path, one in values.items()}
+    return {path: value.value for path, value in values.items()}
 
 
 class ParameterMap(ABC):
@@ -66,15 +66,15 @@ class ParameterMap(ABC):
 def add_up(parts: Iterable[Arrays]) -> dict[str, np.ndarray]:
     """Return the sums of arrays by name."""
     total: dict[str, np.ndarray] = {}
-    for part in parts:
-        for name, array in part.items():
+    for arrays in parts:
+        for name, array in arrays.items():
             total[name] = total[name] + array if name in total else array
     return total
 
 
 def all_targets(maps: Iterable[ParameterMap], sources: Arrays) -> dict[str, np.ndarray]:
     """Return the system's parameters by path from all values of a scene."""
-    return add_up(part.values(sources) for part in maps)
+    return add_up(map_.values(sources) for map_ in maps)
 
 
 def sum_to(shape: tuple[int, ...], array: np.ndarray) -> np.ndarray:

@@ -98,7 +98,7 @@ class Settled:
 class SettledRun:
     """Equilibria as the frames of a trajectory, alike without a path, and what pulls them back."""
 
-    found: Equilibria
+    rest: Equilibria
     trajectory: Trajectory
 
     @classmethod
@@ -113,12 +113,12 @@ class SettledRun:
         assert isinstance(motion.system, Settled)
         try:
             states = motion.frames.tolist()
-            found = equilibria(motion.system.model, motion.state, states, motion.n_steps)
+            rest = equilibria(motion.system.model, motion.state, states, motion.n_steps)
         except EquilibriumError as error:
             raise NotFiniteError(f"{error.seen} {WAYS_OUT[error.cause]}") from error
         except ValueError as error:
             _pass_over_crossing(motion.system.model, error)
-        return cls(found, _at_rest(motion.frames, motion.dt, found.x))
+        return cls(rest, _at_rest(motion.frames, motion.dt, rest.x))
 
     def vjp(
         self, adj_x: Any = None, adj_v: Any = None, *, bodies: Any = None, wrt: tuple[str, ...]
@@ -127,11 +127,11 @@ class SettledRun:
         del adj_v, bodies
         x = self.trajectory.x
         adj = np.zeros_like(x) if adj_x is None else np.asarray(to_host(adj_x), float)
-        return equilibria_vjp(self.found, adj, wrt)
+        return equilibria_vjp(self.rest, adj, wrt)
 
     def jvp(self, tangents: Mapping[str, Any]) -> Trajectory:
         """Return the tangent of the frames."""
-        tan = equilibria_jvp(self.found, tangents)
+        tan = equilibria_jvp(self.rest, tangents)
         return _at_rest(self.trajectory.steps, self.trajectory.dt, tan)
 
 
@@ -253,18 +253,18 @@ def pull_frames(
     recorded: Record[Any, Any], adj_frames: Mapping[str, np.ndarray], wrt: tuple[str, ...]
 ) -> dict[str, np.ndarray]:
     """Pull cotangents of a trajectory's fields, by name, back to parameters by path."""
-    own, bodies = _cotangents(recorded.trajectory, adj_frames)
+    adj_fields, bodies = _cotangents(recorded.trajectory, adj_frames)
     with _told_by_key():
-        return recorded.vjp(*own, bodies=bodies, wrt=wrt)
+        return recorded.vjp(*adj_fields, bodies=bodies, wrt=wrt)
 
 
 def inspect_frames(
     recorded: Record[Any, Any], adj_frames: Arrays, wrt: tuple[str, ...], **options: Any
 ) -> Inspection:
     """Return what `Record.inspect` finds for cotangents of a trajectory's fields, by name."""
-    own, bodies = _cotangents(recorded.trajectory, adj_frames)
+    adj_fields, bodies = _cotangents(recorded.trajectory, adj_frames)
     with _told_by_key():
-        return recorded.inspect(*own, bodies=bodies, wrt=wrt, **options)
+        return recorded.inspect(*adj_fields, bodies=bodies, wrt=wrt, **options)
 
 
 def pull_worlds(
@@ -272,8 +272,8 @@ def pull_worlds(
 ) -> list[dict[str, np.ndarray]]:
     """Pull those of every world of a batch back; the gradients are NaN where one diverged."""
     worlds = zip(recorded.trajectory, adj_frames, strict=True)
-    own, bodies = zip(*(_cotangents(run, frames) for run, frames in worlds), strict=True)
-    fields_of_all = [list(field) for field in zip(*own, strict=True)]
+    adj_fields, bodies = zip(*(_cotangents(run, frames) for run, frames in worlds), strict=True)
+    fields_of_all = [list(field) for field in zip(*adj_fields, strict=True)]
     with _told_by_key():
         return recorded.vjp(*fields_of_all, bodies=list(bodies), wrt=wrt)
 
@@ -291,12 +291,12 @@ def _cotangents(
     run: Any, adj_frames: Mapping[str, np.ndarray]
 ) -> tuple[list[np.ndarray | None], dict[str, dict[str, np.ndarray]] | None]:
     """Return the cotangents of a trajectory's own fields, and of those of its bodies."""
-    own: list[np.ndarray | None] = []
+    adj_fields: list[np.ndarray | None] = []
     bodies: dict[str, dict[str, np.ndarray]] = {}
     for name in trajectory_fields(run):
         owner, _, key = name.rpartition(".")
         if not owner:
-            own.append(adj_frames.get(name))
+            adj_fields.append(adj_frames.get(name))
         elif name in adj_frames:
             bodies.setdefault(owner, {})[key] = adj_frames[name]
-    return own, bodies or None
+    return adj_fields, bodies or None

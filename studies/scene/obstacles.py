@@ -113,14 +113,14 @@ def make_contacts(
     """Return the contacts of all obstacles; `gravity` [m/s2] is its length."""
     out, by_name = Additions(), {body.name: body for body in bodies}
     for name, obstacle in obstacles.items():
-        touching, own = chosen(name, obstacle, bodies), obstacle
+        touching, placed = chosen(name, obstacle, bodies), obstacle
         if obstacle.fixed_to:
             carrier = by_name[obstacle.fixed_to]
             touching = [body.against(carrier) for body in touching]
-            own = shape_of(name, obstacle).about(carrier.center)
+            placed = shape_of(name, obstacle).about(carrier.center)
         _check_depth(name, obstacle, touching)
-        laws = [(b, _law(own, b.before or b, gravity)) for b in touching]
-        _add_contacts(out, name, own, laws, gravity=gravity, world=world)
+        laws = [(b, _law(placed, b.before or b, gravity)) for b in touching]
+        _add_contacts(out, name, placed, laws, gravity=gravity, world=world)
     return out
 
 
@@ -146,8 +146,8 @@ def _depth(obstacle: declared.Obstacle, body: Touching) -> float:
 
 def _law(obstacle: declared.Obstacle, body: Touching, gravity: float) -> dict[str, np.ndarray]:
     """Return the numbers for each point of a body, () or (n,), by name: given or chosen."""
-    own = {key: getattr(obstacle, key) for key in UNITS}
-    law = {key: np.array(number, float) for key, number in own.items() if number is not None}
+    numbers = {key: getattr(obstacle, key) for key in UNITS}
+    law = {key: np.array(number, float) for key, number in numbers.items() if number is not None}
     speed = _speed(obstacle, body, gravity)
     if obstacle.restitution is not None:
         law |= bounced(body.bounce_mass, _depth(obstacle, body), speed)
@@ -250,8 +250,8 @@ def _add_contacts(
     pairs = [f"{name}_{body.name}" for body, _ in laws]
     e, depths, early, radii = obstacle.restitution, {}, {}, {}
     for pair, (body, law) in zip(pairs, laws, strict=True):
-        own = body.shared_out({key: law[key] for key in law if key != "depth"})
-        for key, number in own.items():
+        shared = body.shared_out({key: law[key] for key in law if key != "depth"})
+        for key, number in shared.items():
             numbers[key][f"{pair}.{key}"] = number
         depth: Any = 0.0
         speed = _speed(obstacle, body, gravity)
@@ -261,11 +261,11 @@ def _add_contacts(
             gap = float(shape.distance(surface).min()) - (body.ball or 0.0)
             early[pair] = min(MEETING, max(gap, 0.0) / depth)
             radii[pair] = body.ball or 0.0
-            own |= cubic_numbers(own, e, depth)
+            shared |= cubic_numbers(shared, e, depth)
             depth *= RESOLVED * np.sqrt(max(1.0, fall_speed(body, gravity, 4.0) / speed))
-        elif "dissipation" in own:
+        elif "dissipation" in shared:
             depth = expected_depth(
-                body, own["stiffness"], own["dissipation"], gravity=gravity, speed=speed
+                body, shared["stiffness"], shared["dissipation"], gravity=gravity, speed=speed
             )
         # A path presses as deep as it goes, however slow it is.
         depth = np.maximum(depth, path.depth(shape, body.points))
@@ -279,7 +279,7 @@ def _add_contacts(
         if e is not None:
             touching["radius"] = radii[pair] + early[pair] * depths[pair]
         out.forces[pair] = shape.contact(
-            **pose, **own, **touching, deepest=depth, friction=obstacle.friction
+            **pose, **shared, **touching, deepest=depth, friction=obstacle.friction
         )
     if e is not None:
         k, gamma = (numbers.pop(key) for key in ("cubic_stiffness", "cubic_dissipation"))

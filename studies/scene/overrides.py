@@ -58,13 +58,13 @@ def _joined(tables: Any, is_value: Callable[[str, Any], bool], path: str = "") -
     """Return tables with one key for each path: duck = {E = {}} becomes "duck.E"."""
     if not isinstance(tables, Mapping):
         return tables
-    found: dict[str, Any] = {}
+    flat: dict[str, Any] = {}
     for name, value in tables.items():
         if isinstance(value, Mapping) and not is_value(f"{path}{name}", value):
-            found |= _joined(value, is_value, f"{path}{name}.")
+            flat |= _joined(value, is_value, f"{path}{name}.")
         else:
-            found[f"{path}{name}"] = value
-    return found
+            flat[f"{path}{name}"] = value
+    return flat
 
 
 def _merged(old: Any, new: Any) -> Any:
@@ -79,8 +79,8 @@ def _is_free(path: str, table: Mapping[str, Any]) -> bool:
     if "." not in path and not FREE_KEYS.issuperset(table):
         return False
     holds_numbers = not all(isinstance(item, Mapping) for item in table.values())
-    own = {key for key, item in table.items() if key == "prior" or _is_drawn(item)}
-    return not table or holds_numbers or own == set(table)
+    settings = {key for key, item in table.items() if key == "prior" or _is_drawn(item)}
+    return not table or holds_numbers or settings == set(table)
 
 
 def _is_drawn(table: Any) -> bool:

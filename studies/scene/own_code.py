@@ -92,7 +92,7 @@ def imported(key: str, path: str, *, is_called: bool = False) -> Any:
         If the module is not allowed, or cannot be imported.
     """
     module, _, name = path.partition(":")
-    allowed = [one.strip() for one in os.environ.get(ALLOWED, "").split(",")]
+    allowed = [entry.strip() for entry in os.environ.get(ALLOWED, "").split(",")]
     if not module or module not in (allowed if is_called else [*sys.modules, *allowed]):
         raise StudyError(
             f"`{key}` is {path!r}, but a scene file runs no code that you have not allowed. If you "
@@ -109,10 +109,10 @@ def imported(key: str, path: str, *, is_called: bool = False) -> Any:
 
 def sources(scene: Scene) -> dict[str, str]:
     """Return the source of each module of the user's own, which the numbers of a run depend on."""
-    paths = {f"forces.{name}.type": one.type for name, one in scene.forces.items()}
-    for name, one in getattr(scene, "observations", {}).items():
-        if isinstance(one, OwnObservation):
-            paths[f"observations.{name}.type"] = one.type
+    paths = {f"forces.{name}.type": force.type for name, force in scene.forces.items()}
+    for name, observation in getattr(scene, "observations", {}).items():
+        if isinstance(observation, OwnObservation):
+            paths[f"observations.{name}.type"] = observation.type
     if ":" in scene.world.step:
         paths["world.step"] = scene.world.step
     code = dict.fromkeys(paths, "")

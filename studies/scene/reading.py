@@ -63,10 +63,10 @@ def scene_from_dict(
     takes = values.get("takes")
     values = spread_takes(values)
     truth = values.get("truth")
-    for path, one in truth.items() if isinstance(truth, dict) else ():
+    for path, mesh in truth.items() if isinstance(truth, dict) else ():
         if path.endswith(".mesh"):
             try:
-                values["truth"][path] = resolved(one, "mesh", Path(folder))
+                values["truth"][path] = resolved(mesh, "mesh", Path(folder))
             except StudyError as error:
                 raise StudyError(f"`{path}`{error}") from error
     _infer_kinds(values)
@@ -137,21 +137,21 @@ def _changed(value: Any) -> Any:
 
 def _spread(file: SceneFile) -> SceneFile:
     """Return the scene with a camera and a film for every view of its rings: side1, side2, ..."""
-    rings = {name: one for name, one in file.cameras.items() if one.ring is not None}
+    rings = {name: camera for name, camera in file.cameras.items() if camera.ring is not None}
     if not rings:
         return file
     cameras: dict[str, Camera] = {}
     observations: dict[str, Any] = {}
     for name, camera in file.cameras.items():
         cameras |= _views(name, camera)
-    for name, one in file.observations.items():
-        camera = getattr(one, "camera", None)
+    for name, observation in file.observations.items():
+        camera = getattr(observation, "camera", None)
         if camera is None and len(file.cameras) == 1:
             camera = next(iter(file.cameras))
-        if isinstance(one, Film) and camera in rings:
-            observations |= _films(name, one, list(_views(camera, rings[camera])))
+        if isinstance(observation, Film) and camera in rings:
+            observations |= _films(name, observation, list(_views(camera, rings[camera])))
         else:
-            observations[name] = one
+            observations[name] = observation
     return dataclasses.replace(file, cameras=cameras, observations=observations)
 
 
@@ -171,14 +171,14 @@ def _views(name: str, camera: Camera) -> dict[str, Camera]:
     out = {}
     n, elevations = camera.ring.views, camera.ring.elevations
     for k in range(n):
-        own = arm
+        tilted = arm
         if elevations:
             angle = np.radians(elevations[k % len(elevations)])
             ahead = level / np.linalg.norm(level)
-            own = np.linalg.norm(arm) * (np.cos(angle) * ahead + np.sin(angle) * up)
+            tilted = np.linalg.norm(arm) * (np.cos(angle) * ahead + np.sin(angle) * up)
         turn = 2.0 * np.pi * k / n
-        along = (own @ up) * up
-        about = np.cos(turn) * (own - along) + np.sin(turn) * np.cross(up, own)
+        along = (tilted @ up) * up
+        about = np.cos(turn) * (tilted - along) + np.sin(turn) * np.cross(up, tilted)
         eye = camera.target + along + about
         out[f"{name}{k + 1}"] = dataclasses.replace(camera, eye=tuple(eye.tolist()), ring=None)
     return out

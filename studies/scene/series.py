@@ -78,7 +78,7 @@ class Varying(Protocol):
 
 def in_steps(varying: Mapping[str, Varying], values: Arrays, dt: float) -> dict[str, TimeCourse]:
     """Return what varies over the steps of dt [s], by path, from what the system has."""
-    return {path: one.course(dt, values.get(path)) for path, one in varying.items()}
+    return {path: series.course(dt, values.get(path)) for path, series in varying.items()}
 
 
 def read_series(

@@ -56,12 +56,12 @@ def validated(
     """
     text, context = json.dumps(values, default=str), {"folder": folder}
     try:
-        found: T = _adapter(cls).validate_json(text, strict=True, context=context)
+        instance: T = _adapter(cls).validate_json(text, strict=True, context=context)
     except ValidationError as error:
         raise error_of(_mistakes(cls, values, error), source) from error
     if wrong := list(dict.fromkeys(_out_of_scale(values))):
         raise error_of(wrong, source)
-    return found
+    return instance
 
 
 def _out_of_scale(value: Any, path: str = "") -> Iterator[str]:
@@ -94,7 +94,7 @@ def _mistakes(cls: type, values: Mapping[str, Any], error: ValidationError) -> l
     messages: dict[str, str] = {}  # by path
     misspelt = set()  # tables with such keys
     # Of other mistakes the innermost: a table was tried as a text, too.
-    order = sorted(error.errors(), key=lambda one: (rank[kind_of(one)], -len(one["loc"])))
+    order = sorted(error.errors(), key=lambda detail: (rank[kind_of(detail)], -len(detail["loc"])))
     for detail in order:
         kind, location = kind_of(detail), detail["loc"]
         is_key = kind in (UNKNOWN, MISSING)
@@ -112,17 +112,17 @@ def _mistakes(cls: type, values: Mapping[str, Any], error: ValidationError) -> l
     return list(messages.values())
 
 
-def _message(kind: str, one: ErrorDetails, at: tuple[str, Any, Any]) -> str:
+def _message(kind: str, detail: ErrorDetails, at: tuple[str, Any, Any]) -> str:
     """Return what is wrong at a place, given as by `_field_at`, or with a key of its table."""
     path, hint, value = at
     if kind in (UNKNOWN, MISSING):
-        key, hints = str(one["loc"][-1]), _hints(_class_of(hint, value))
+        key, hints = str(detail["loc"][-1]), _hints(_class_of(hint, value))
         if kind == MISSING:
             return f"`{joined(path, key)}` is missing: give {expected(hints[key])}."
         message = unknown("key", key, hints)
         return f"`{path}`: {message}" if path else message
     if kind == "value_error":
-        return f"`{path}`{one.get('ctx', {})['error']}"
+        return f"`{path}`{detail.get('ctx', {})['error']}"
     if kind in ORDER:  # of a table that may be of several kinds
         kinds, path = list(_kinds(hint)), joined(path, "kind")
         if kind == NO_KIND:
@@ -138,17 +138,17 @@ def _field_at(cls: type, values: Any, location: Iterable[Any]) -> tuple[str, Any
     It is None where a table was tried as another dataclass than the one that it is likely to be.
     """
     path, hint, here = "", cls, values
-    for part in location:
+    for key in location:
         if not isinstance(here, Mapping):
             continue
-        if part not in here:
+        if key not in here:
             classes = {kind.__name__: kind for kind in _kinds(hint).values()}
-            if part in classes and classes[part] is not _class_of(hint, here):
+            if key in classes and classes[key] is not _class_of(hint, here):
                 return None
             continue
         is_named = get_origin(_plain(hint)) is dict
-        hint = get_args(_plain(hint))[1] if is_named else _hints(_class_of(hint, here))[part]
-        path, here = joined(path, part), here[part]
+        hint = get_args(_plain(hint))[1] if is_named else _hints(_class_of(hint, here))[key]
+        path, here = joined(path, key), here[key]
     return path, hint, here
 
 

@@ -97,7 +97,7 @@ def _obstacles_of_all(values: Mapping[str, Any], ends: Sequence[str]) -> dict[st
 def without_repeats(mistakes: Sequence[str], takes: Iterable[str]) -> list[str]:
     """Return mistakes of which several differ only in the names of copies once, the first."""
     end = re.compile(rf"_(?:{'|'.join(takes)})\b")
-    return list({end.sub("", one): one for one in reversed(mistakes)}.values())[::-1]
+    return list({end.sub("", mistake): mistake for mistake in reversed(mistakes)}.values())[::-1]
 
 
 class _Renamed:
@@ -130,9 +130,9 @@ class _Renamed:
             out[f"{name}{self.end}"] = table
         return out
 
-    def observation(self, one: Mapping[str, Any]) -> dict[str, Any]:
+    def observation(self, table: Mapping[str, Any]) -> dict[str, Any]:
         """Return an observation of this take's bodies."""
-        out = dict(one)
+        out = dict(table)
         if self.take_values.get("validate"):
             out.setdefault("validate", True)
         for key in ("body", "joint", "grip"):
@@ -155,13 +155,13 @@ class _Renamed:
     def free(self, table: Mapping[str, Any]) -> dict[str, Any]:
         """Return what is free in this take alone; a tie to another of these is within the take."""
         out = {}
-        for path, one in table.items():
+        for path, row in table.items():
             if not self.has(path):
                 raise StudyError(
                     f"`{path}` under `free` of a take is of nothing that takes have of their own: "
                     "obstacles, cameras and the world are shared. Write it under [free]."
                 )
-            renamed = dict(one) if isinstance(one, dict) else one
+            renamed = dict(row) if isinstance(row, dict) else row
             if isinstance(renamed, dict) and renamed.get("tied_to") in table:
                 renamed["tied_to"] = self.path(renamed["tied_to"])
             out[self.path(path)] = renamed
@@ -193,8 +193,8 @@ def _check(values: Mapping[str, Any], takes: Any) -> None:
             "`takes` must be tables, one for each take: [takes.NAME.observations.film] and what "
             "else is its own."
         )
-    for take, own in takes.items():
-        _check_take(joined("takes", take), take, own)
+    for take, table in takes.items():
+        _check_take(joined("takes", take), take, table)
     if values.get("observations"):
         name = next(iter(values["observations"]))
         raise StudyError(
@@ -211,25 +211,25 @@ def _check(values: Mapping[str, Any], takes: Any) -> None:
             )
 
 
-def _check_take(key: str, take: str, own: Mapping[str, Any]) -> None:
+def _check_take(key: str, take: str, table: Mapping[str, Any]) -> None:
     """Raise if a take has an invalid name, an unknown key, or no observations."""
     if not take.isidentifier():
         raise StudyError(
             f"`{key}`: a name must be letters, digits and _, not first a digit, got {take!r}."
         )
-    if other := next((name for name in own if name not in OWN), None):
+    if other := next((name for name in table if name not in OWN), None):
         raise StudyError(f"`{key}`: {unknown('key', other, OWN)}")
-    if not own.get("observations"):
+    if not table.get("observations"):
         raise StudyError(
             f"`{key}.observations` is missing: give the take a film, points or states of its "
             "own, or leave the take out."
         )
     for name in (*COPIED, "observations", "free"):
-        if not _is_table_of_tables(own.get(name, {})):
-            raise StudyError(f"`{key}.{name}` must be tables, got {own[name]!r}.")
-    if not isinstance(own.get("validate", False), bool):
-        raise StudyError(f"`{key}.validate` must be true or false, got {own['validate']!r}.")
+        if not _is_table_of_tables(table.get(name, {})):
+            raise StudyError(f"`{key}.{name}` must be tables, got {table[name]!r}.")
+    if not isinstance(table.get("validate", False), bool):
+        raise StudyError(f"`{key}.validate` must be true or false, got {table['validate']!r}.")
 
 
 def _is_table_of_tables(value: Any) -> bool:
-    return isinstance(value, dict) and all(isinstance(one, dict) for one in value.values())
+    return isinstance(value, dict) and all(isinstance(table, dict) for table in value.values())

@@ -48,7 +48,7 @@ def coarse_set(
     has no range is left out.
     """
     ranges = {axis: axis_range(parameters, axis) for axis in axes}
-    axes = tuple(axis for axis, one in ranges.items() if one is not None)
+    axes = tuple(axis for axis, ends in ranges.items() if ends is not None)
     is_grid = len(axes) == 1
     if count is None:
         count = GRID if is_grid else SAMPLE if len(axes) <= FEW_AXES else LARGE
@@ -94,7 +94,7 @@ def axis_range(parameters: Parameters, axis: int) -> tuple[float, float] | None:
 
 def is_log(parameters: Parameters) -> np.ndarray:
     """Return which components of theta are logarithms, (n_theta,) bool."""
-    return parameters.each([isinstance(one.transform, Log) for one in parameters.free])
+    return parameters.each([isinstance(free.transform, Log) for free in parameters.free])
 
 
 def local_minima(coarse: CoarseSet, values: np.ndarray) -> np.ndarray:
@@ -216,7 +216,9 @@ def read_search(folder: RunFolder, names: Sequence[str]) -> list[Evaluation]:
     for name in names:
         spent, seconds = (whole[-1].spent, whole[-1].seconds) if whole else (0, 0.0)
         whole += [
-            replace(one, spent=one.spent + spent, seconds=one.seconds + seconds)
-            for one in read_log(folder.file(name))
+            replace(
+                evaluation, spent=evaluation.spent + spent, seconds=evaluation.seconds + seconds
+            )
+            for evaluation in read_log(folder.file(name))
         ]
     return whole

@@ -216,8 +216,8 @@ class LocalSearches:
             stepped = problem.with_steps_for(theta)
             evaluator = Evaluator(stepped, 1, log=self.folder.file(file))
             is_squares = method_for(self.how, len(theta)) is Method.GAUSS_NEWTON
-            one = evaluator.residual(theta) if is_squares else evaluator.gradient(theta)
-            losses.append(one.loss)
+            evaluation = evaluator.residual(theta) if is_squares else evaluator.gradient(theta)
+            losses.append(evaluation.loss)
         return losses
 
     def with_finite_loss(self, basins: list[Basin]) -> list[Basin]:
@@ -237,13 +237,15 @@ class LocalSearches:
         """Return the basins without those that arrived at the point of a better one."""
         kept: list[Basin] = []
         for basin in sorted(basins, key=lambda basin: (basin.loss, basin.number)):
-            same = [i for i, one in enumerate(kept) if self._is_same(one.theta, basin.theta)]
+            same = [i for i, better in enumerate(kept) if self._is_same(better.theta, basin.theta)]
             if not same:
                 kept.append(basin)
                 continue
-            one = kept[same[0]]
-            self.progress.say(f"basin {basin.number + 1} led to the same point as {one.number + 1}")
-            kept[same[0]] = replace(one, starts=np.concatenate([one.starts, basin.starts]))
+            better = kept[same[0]]
+            self.progress.say(
+                f"basin {basin.number + 1} led to the same point as {better.number + 1}"
+            )
+            kept[same[0]] = replace(better, starts=np.concatenate([better.starts, basin.starts]))
         return sorted(kept, key=lambda basin: basin.number)
 
     def _is_same(self, a: np.ndarray, b: np.ndarray) -> bool:
@@ -299,7 +301,7 @@ def coarse_axes(problem: SceneProblem) -> tuple[int, ...]:
     parameters = problem.parameters
     if problem.is_still:
         return tuple(np.flatnonzero(np.isfinite(parameters.upper - parameters.lower)).tolist())
-    return () if all(one.is_view for one in parameters.free) else parameters.first_answers
+    return () if all(free.is_view for free in parameters.free) else parameters.first_answers
 
 
 def coarse_losses(
@@ -338,9 +340,9 @@ def coarse_losses(
     return losses, points
 
 
-def first_part(count: int, part: float) -> int:
+def first_part(count: int, share: float) -> int:
     """Return how many of the frames are the first part of a video, at least one."""
-    return max(1, round(part * count))
+    return max(1, round(share * count))
 
 
 def stages_for(
@@ -384,8 +386,8 @@ def candidates(coarse: CoarseLosses, count: int, *, knows_start: bool = False) -
     first: dict[int, int] = {}
     curves = coarse.by_stage
     for number, curve in enumerate(curves):
-        for i, part in _clear_minima(coarse.points, curve).items():
-            score[i] = min(score.get(i, np.inf), part)
+        for i, relative in _clear_minima(coarse.points, curve).items():
+            score[i] = min(score.get(i, np.inf), relative)
             first.setdefault(i, number)
     for i in map(int, local_minima(coarse.points, curves[-1])[:1]):
         score[i] = -1.0

@@ -69,8 +69,8 @@ class Tracked:
         """Return from 0 to 1 how surely each pixel belongs to it, (H, W)."""
         if self.color is not None:
             if self.by_hue:
-                part = frame @ self.color / (self.color @ self.color)
-                frame = frame / np.clip(part, DARKEST, BRIGHTEST)[..., None]
+                brightness = frame @ self.color / (self.color @ self.color)
+                frame = frame / np.clip(brightness, DARKEST, BRIGHTEST)[..., None]
             off = np.abs(frame - self.color).max(axis=-1)
             return np.clip(2.0 - 2.0 * off / self.tolerance, 0.0, 1.0)
         off = np.abs(frame - self.background).max(axis=-1)

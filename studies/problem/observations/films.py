@@ -168,12 +168,12 @@ def film_pictures(
         for number, picture in frames.checked(_opened(film.video, key).frames, key)
         if number in wanted
     ]
-    found = np.stack(kept)
-    if found.shape[-1] == 4:
+    pictures = np.stack(kept)
+    if pictures.shape[-1] == 4:
         backdrop = frames.backdrop(has_alpha=True)
         assert backdrop is not None
-        found = _over(found, backdrop)
-    return media.as_uint8(found)
+        pictures = _over(pictures, backdrop)
+    return media.as_uint8(pictures)
 
 
 def film_frames(film: Film, key: str) -> tuple[Iterator[np.ndarray], Callable[[int], np.ndarray]]:
@@ -260,8 +260,8 @@ def _filled(picture: np.ndarray, hole: np.ndarray) -> np.ndarray:
     """Return a picture whose hole has the colours around it, the smoother the further in."""
     from scipy.ndimage import distance_transform_edt, gaussian_filter
 
-    found: Any = distance_transform_edt(hole, return_indices=True)
-    inside, nearest = found
+    transform: Any = distance_transform_edt(hole, return_indices=True)
+    inside, nearest = transform
     filled = picture[tuple(nearest)]
     sigma = max(0.5 * float(inside.max()), 1.0)
     weight = gaussian_filter((~hole).astype(float), sigma)
@@ -294,7 +294,7 @@ class _Frames:
             )
         if not kept:
             raise StudyError(f"`{key}`: {self.film.video} has no frames.")
-        if len({one.shape for one in kept}) > 1:
+        if len({frame.shape for frame in kept}) > 1:
             raise StudyError(f"`{key}`: all frames must have alpha, or none, in {self.film.video}.")
         return np.stack(kept), n_frames
 

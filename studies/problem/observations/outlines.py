@@ -101,8 +101,8 @@ def foreground(data: FilmData) -> np.ndarray | None:
     background = _background(data)
     if background is None:
         return None
-    found = np.stack([bodies_in(frame, background) for frame in data.frames])
-    return found if data.ignored is None else found & ~data.ignored
+    bodies = np.stack([bodies_in(frame, background) for frame in data.frames])
+    return bodies if data.ignored is None else bodies & ~data.ignored
 
 
 def bodies_in(frame: np.ndarray, background: np.ndarray) -> np.ndarray:
@@ -123,8 +123,8 @@ def faint_foreground(data: FilmData) -> np.ndarray | None:
     off = np.abs(frame - background).max(axis=-1)[_ring(frame, max(int(RING * len(frame)), 2))]
     noise = np.quantile(off[off < DIFFERENT], NOISE) if (off < DIFFERENT).any() else DIFFERENT
     mask = _far(frame, background, float(np.clip(MORE * noise, STILL, DIFFERENT)))
-    found = _without_specks(_without_shadow(mask, frame, background))
-    return found if data.ignored is None else found & ~data.ignored
+    bodies = _without_specks(_without_shadow(mask, frame, background))
+    return bodies if data.ignored is None else bodies & ~data.ignored
 
 
 def _background(data: FilmData) -> np.ndarray | None:
@@ -161,8 +161,8 @@ def _polynomial(frame: np.ndarray, ring: np.ndarray) -> np.ndarray:
     for _ in range(ROUNDS):
         if np.count_nonzero(used) < 50:
             break
-        found, *_ = np.linalg.lstsq(basis[used], frame[used], rcond=None)
-        background = basis @ found
+        coefficients, *_ = np.linalg.lstsq(basis[used], frame[used], rcond=None)
+        background = basis @ coefficients
         used = ~_far(frame, background)
     return background
 
@@ -194,8 +194,8 @@ def _without_specks(mask: np.ndarray) -> np.ndarray:
     """Return a mask without connected parts that are too small to be a body."""
     from scipy.ndimage import label
 
-    found: Any = label(mask)
-    parts, n = found
+    labelled: Any = label(mask)
+    parts, n = labelled
     sizes = np.bincount(parts.ravel(), minlength=n + 1)
     is_body = sizes >= max(LEAST * mask.size, 2.0)
     is_body[0] = False

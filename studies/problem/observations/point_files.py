@@ -46,22 +46,22 @@ class PointData:
 
 def add_row(rows: Rows, name: str, time: float, place: tuple[float, ...], *, where: str) -> None:
     """Add the place of a point at a time; raise if the point has that or a later one already."""
-    own = rows.setdefault(name, {})
-    last = next(reversed(own), -math.inf)
+    track = rows.setdefault(name, {})
+    last = next(reversed(track), -math.inf)
     if time <= last:
         raise StudyError(
             f"{where} has point {name!r} at time {time:g} after time {last:g}. The times of a "
             "point must increase from row to row: sort the rows, and leave out what is twice."
         )
-    own[time] = place
+    track[time] = place
 
 
 def table_of(rows: Rows, columns: int) -> PointData:
     """Return a table of places (columns,)."""
-    times = np.unique([time for own in rows.values() for time in own])
+    times = np.unique([time for track in rows.values() for time in track])
     values = np.full((len(times), len(rows), columns), np.nan)
-    for k, own in enumerate(rows.values()):
-        values[np.searchsorted(times, list(own)), k] = list(own.values())
+    for k, track in enumerate(rows.values()):
+        values[np.searchsorted(times, list(track)), k] = list(track.values())
     return PointData(tuple(rows), times, values)
 
 

@@ -151,7 +151,7 @@ def _read_csv(text: str, path: Path, key: str) -> PointData:
             add_row(rows, name, time, place, where=where)
     except csv.Error as error:
         raise StudyError(f"`{key}.file`: {path} cannot be read as a CSV file: {error}.") from error
-    if not any(math.isfinite(x) for own in rows.values() for x, *_ in own.values()):
+    if not any(math.isfinite(x) for track in rows.values() for x, *_ in track.values()):
         raise StudyError(f"`{key}.file`: {path} has no points.")
     return table_of(rows, len(columns))
 
@@ -204,8 +204,9 @@ def advice_on_fall(
     since = times - times[0]
     for end in range(len(times), SHORTEST - 1, -1):
         powers = np.vander(since[:end], 3)
-        found = np.linalg.lstsq(powers, middle[:end], rcond=None)[0]
-        acceleration, off = 2.0 * found[0], np.abs(powers @ found - middle[:end]).max()
+        coefficients = np.linalg.lstsq(powers, middle[:end], rcond=None)[0]
+        acceleration = 2.0 * coefficients[0]
+        off = np.abs(powers @ coefficients - middle[:end]).max()
         size = float(np.linalg.norm(acceleration))
         if off > ON_PARABOLA * size * since[end - 1] ** 2 / 8.0:
             continue

@@ -74,14 +74,14 @@ def _advice_on_start(file: SceneFile, built: BuiltScene, shot: Shot, seen: Mask)
         return [f"The scene is not in the {where}. {_whereabouts(shot)}"]
     if seen is None:
         return _advice_on_held(file, built, shot, np.zeros(2))
-    found = outline(seen)
-    if found is None:
+    filmed = outline(seen)
+    if filmed is None:
         return [f"Nothing differs from the background in the {where}."]
-    mask, apart = drawn_as_filmed(shot.images[0], shot.plate, found)
+    mask, apart = drawn_as_filmed(shot.images[0], shot.plate, filmed)
     drawn = outline(mask) or whole
-    off = np.subtract(found.middle, drawn.middle) if apart is None else apart
+    off = np.subtract(filmed.middle, drawn.middle) if apart is None else apart
     advice = _advice_on_held(file, built, shot, off)
-    ratio = size_ratio(drawn, found)
+    ratio = size_ratio(drawn, filmed)
     if ratio is not None and not 1.0 / LARGER < ratio < LARGER:
         return [_advice_on_size(file, ratio, where), *advice]
     if apart is not None and np.abs(off).max() > SHIFTED * shot.size[0]:
@@ -189,7 +189,7 @@ def _acceleration(times: np.ndarray, way: np.ndarray) -> float | None:
 def _advice_on_size(file: SceneFile, ratio: float, where: str) -> str:
     larger = f"{1.0 / ratio:.2g} times larger" if ratio < 1.0 else f"{ratio:.2g} times smaller"
     scales = [
-        f"`bodies.{name}.scale` = {', '.join(f'{ratio * one:.3g}' for one in np.atleast_1d(scale))}"
+        f"`bodies.{name}.scale` = {', '.join(f'{ratio * s:.3g}' for s in np.atleast_1d(scale))}"
         for name, body in file.bodies.items()
         if (scale := getattr(body, "scale", None)) is not None
     ]
@@ -249,8 +249,8 @@ def _moved(outlines: list[Outline | None]) -> np.ndarray:
     """Return how far middles moved since the first frame, (n, 2); NaN where they are cut off."""
     places = np.array(
         [
-            (np.nan, np.nan) if one is None or (one.touches_edge and k) else one.middle
-            for k, one in enumerate(outlines)
+            (np.nan, np.nan) if contour is None or (contour.touches_edge and k) else contour.middle
+            for k, contour in enumerate(outlines)
         ]
     )
     return places - places[0]

@@ -177,8 +177,8 @@ class Editor:
         text = tomlkit.parse(self.path.read_text(encoding="utf-8"))
         for line in self.lines:
             set_override(text, line)
-        with replacing(self.target) as part:
-            part.write_text(tomlkit.dumps(text), encoding="utf-8")
+        with replacing(self.target) as temporary:
+            temporary.write_text(tomlkit.dumps(text), encoding="utf-8")
         self.written = True
         return self.target.resolve()
 

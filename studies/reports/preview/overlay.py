@@ -123,8 +123,8 @@ def _dashed(ends: np.ndarray, hides: Callable[[np.ndarray], np.ndarray]) -> np.n
     hidden = hides(pieces.mean(axis=2).reshape(-1, 3)).reshape(len(ends), PIECES)
     left_out = hidden & (np.arange(PIECES) % 2 == 1)
     lines = [
-        one[~gone] if gone.any() else line[None]
-        for line, one, gone in zip(ends, pieces, left_out, strict=True)
+        dashes[~gone] if gone.any() else line[None]
+        for line, dashes, gone in zip(ends, pieces, left_out, strict=True)
     ]
     return np.concatenate(lines)
 

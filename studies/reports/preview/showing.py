@@ -126,7 +126,9 @@ def _refused(file: SceneFile, warnings: list[str]) -> list[str]:
 def _tracks(file: SceneFile) -> list[str]:
     """Return the names of tracked points and states that are read from files."""
     return [
-        name for name, one in file.observations.items() if getattr(one, "file", None) is not None
+        name
+        for name, observation in file.observations.items()
+        if getattr(observation, "file", None) is not None
     ]
 
 
@@ -138,24 +140,27 @@ def _charts(
         shot.key.removeprefix("observations."): shot.data for shot in shots if shot.data is not None
     }
     observers = make_observers(file, built, films, names=_tracks(file))
-    charts, said = [], [note for one in observers for note in one.notes]
+    charts, said = [], [note for observer in observers for note in observer.notes]
     values = start_values(file.free, {**built.values, **more_values(observers)})
     dt = longest_step(file.world)
-    for one in observers:
-        begin = float(values.get(one.start_path, one.start))
-        moved, failed = places_at(built, dt, one.instants(values), one.sensor, values=values)
-        seen = one.fields(moved)
-        if over := one.over_surface(seen):
-            said += _far_off(one, over)
+    for observer in observers:
+        begin = float(values.get(observer.start_path, observer.start))
+        moved, failed = places_at(
+            built, dt, observer.instants(values), observer.sensor, values=values
+        )
+        seen = observer.fields(moved)
+        if over := observer.over_surface(seen):
+            said += _far_off(observer, over)
             figure, start = cloud({**over, "times": begin + over["times"]}), "grey"
         else:
-            rows = one.shown(seen, values).rows
-            said += [] if failed else one.doubts(rows)
-            curves, start = one.curves(rows), "lines"
+            rows = observer.shown(seen, values).rows
+            said += [] if failed else observer.doubts(rows)
+            curves, start = observer.curves(rows), "lines"
             figure = points({**curves, "times": begin + curves["times"]})
         figure.set_figwidth(max(figure.get_figwidth(), TITLE))
         figure.suptitle(
-            f"observations.{one.name}: dots; the scene at its start values: {start}", fontsize=10
+            f"observations.{observer.name}: dots; the scene at its start values: {start}",
+            fontsize=10,
         )
         picture = open_picture(io.BytesIO(png(figure, dpi=110))).convert("RGB")
         charts.append(media.as_float(np.asarray(picture)))

@@ -77,11 +77,13 @@ def make_pendulum(
         Scaled(f"{name}.rate", {"state.rate": DEGREE}),
     ]
     targets = all_targets(maps, values_of(values))
-    own: dict[str, Any] = {which: targets[which] for which in (*own_names, "gravity", "torque")}
-    own |= {which: varying.course(1.0) for which, varying in series.items()}
-    own["friction_width"] = DEGREE * body.friction_width
+    arguments: dict[str, Any] = {
+        which: targets[which] for which in (*own_names, "gravity", "torque")
+    }
+    arguments |= {which: varying.course(1.0) for which, varying in series.items()}
+    arguments["friction_width"] = DEGREE * body.friction_width
     kind: Any = SimplePendulum if links == 1 else DoublePendulum
-    system = tried(key, lambda: kind(**own))
+    system = tried(key, lambda: kind(**arguments))
     state = PendulumState(targets["state.angle"], targets["state.rate"])
     return system, state, values, maps, series
 

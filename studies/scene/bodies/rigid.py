@@ -59,7 +59,7 @@ class RigidPart:
     @property
     def has_vertex_masses(self) -> bool:
         """Whether its centre of mass moves in its mesh as the masses of vertices do."""
-        return any(isinstance(one, VertexMasses) for one in self.maps)
+        return any(isinstance(map_, VertexMasses) for map_ in self.maps)
 
     @property
     def state(self) -> BodyState:
@@ -226,7 +226,7 @@ class PrincipalMoments(ParameterMap):
         if not is_possible(moments):
             raise NotFiniteError(
                 f"`{self.path}` has a moment above the sum of the other two, which no body has: "
-                f"{', '.join(f'{one:.6g}' for one in moments)} kg m2."
+                f"{', '.join(f'{moment:.6g}' for moment in moments)} kg m2."
             )
         return {self.path: self.matrix @ moments}
 

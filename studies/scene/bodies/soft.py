@@ -85,22 +85,22 @@ def make_soft(name: str, body: Soft, free: frozenset[str], *, refined: bool = Fa
         values[f"{name}.viscosity"] = positive(body.viscosity, "Pa s", 100.0)
     lumping = lumping_of(volume.tets, volume.volumes, volume.n_points)
     values |= mass_factors(name, grid.mass_factors, lumping)
-    own = values_of(values)
+    numbers = values_of(values)
     weigh = partial(Weighed, name, lumping)
     if shape is not None:
         values[shape.path] = shape.value
         weigh = partial(WeighedShape, shape, volume)
     law = SOLID_LAWS[body.law]
     material = [*_material_maps(name, values, law), *muscles.maps]
-    _check_stable(key, all_targets(material, own), name, law)
+    _check_stable(key, all_targets(material, numbers), name, law)
 
     def forces(rest: np.ndarray, first: int, targets: dict[str, Any]) -> dict[str, Force]:
         return {name: law.tets(first + volume.tets, rest, **values_under(name, targets))}
 
     hull = volume.surface()
     return NodePart(
-        name, volume.points, grid.held, mass_of(name, own, lumping), hull.nodes, hull.faces, values,
-        material, weigh, forces, drawn, grid.skin,
+        name, volume.points, grid.held, mass_of(name, numbers, lumping), hull.nodes, hull.faces,
+        values, material, weigh, forces, drawn, grid.skin,
         node_velocities(name, body, grid.source, volume.points, numbered=not is_filled),
         varying=muscles.varying, notes=tuple(notes), finer=grid.finer, dimension=3, shape=shape,
     )  # fmt: skip

@@ -105,13 +105,13 @@ def beads(
     length = np.linalg.norm(points[edges[:, 1]] - points[edges[:, 0]], axis=1)
     spacing = max(SPACING * radius, float(length.sum()) / MAX_BALLS)
     nodes = np.arange(len(points))
-    first, second, part = [nodes], [nodes], [np.zeros(len(points))]
+    first, second, fractions = [nodes], [nodes], [np.zeros(len(points))]
     for (i, j), l in zip(edges.tolist(), length.tolist(), strict=True):
         inner = math.ceil(l / spacing) - 1
         first.append(np.full(inner, i))
         second.append(np.full(inner, j))
-        part.append(np.arange(1, inner + 1) / (inner + 1))
-    i, j, t = (np.concatenate(each) for each in (first, second, part))
+        fractions.append(np.arange(1, inner + 1) / (inner + 1))
+    i, j, t = (np.concatenate(each) for each in (first, second, fractions))
     corners, ball = icosahedron()
     n_balls, each = len(t), len(corners)
     rows = np.arange(n_balls * each)

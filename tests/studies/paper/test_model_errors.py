@@ -52,18 +52,18 @@ def test_kinds_of_a_rigid_body_are_one_scene_that_differs_in_the_contact_alone()
         assert path.endswith(key)
         assert (np.asarray(ours[path]) == value).all()
         assert case.problem.loss_at(case.theta(case.mass)) > 1e-3
-        assert case.own.loss_at(case.theta(case.mass)) <= 1e-24
+        assert case.exact.loss_at(case.theta(case.mass)) <= 1e-24
 
 
 @pytest.mark.parametrize("k", range(4))
 def test_the_soft_body_is_the_rigid_one_at_first(k):
     case = make_case(Kind.RIGID_AS_DEFORMABLE, 0, k)
     theta = case.theta(case.mass)
-    soft, rigid = (one.motion_at(theta) for one in (case.problem, case.own))
+    soft, rigid = (one.motion_at(theta) for one in (case.problem, case.exact))
     assert soft.system.mass.sum() == pytest.approx(case.mass, rel=1e-12)
     assert rigid.system.bodies["body"].masses[0] == pytest.approx(case.mass, rel=1e-12)
     surfaces = []
-    for problem in (case.problem, case.own):
+    for problem in (case.problem, case.exact):
         motion = problem.motion_at(theta).at(np.array([0, 1]))
         surfaces.append(problem.built.subjects["body"].vertices(motion, motion.run())[0])
     np.testing.assert_allclose(surfaces[0], surfaces[1], atol=1e-12)
@@ -118,10 +118,10 @@ def test_a_photorealistic_film_shows_the_same_body_at_the_same_place(kind):
     if problem := PHOTOGRAPHERS[kind].missing():
         pytest.skip(problem)
     case = make_case(kind, 0, 0)
-    film, own = film_of(case.problem), film_of(case.own)
+    film, own = film_of(case.problem), film_of(case.exact)
     assert film.frames.shape == own.frames.shape
     empty = film.rasterizer.background
-    covered = own.as_images(case.own.images(case.theta(case.mass)))[..., 3] > 0.5
+    covered = own.as_images(case.exact.images(case.theta(case.mass)))[..., 3] > 0.5
     # where it is redder than the empty scene is the body: its shadow is grey
     red = film.frames[..., 0] - film.frames[..., 2] - (empty[..., 0] - empty[..., 2])
     changed = red > 0.1
