@@ -147,6 +147,15 @@ class Method(StrEnum):
     RANDOM = "random"
 
 
+OF_TABLE = (
+    "1: masses of rigid bodies. 2: their contacts. 3: soft bodies and cloth, masses of particles, "
+    "material and velocities."
+)
+OF_COUNT = "Instances; by default 200, 200 and 100."
+OF_METHOD = (
+    "May be repeated; by default all but reinforce. film: from its pixels; states: told where "
+    "nodes are; average, random: guesses."
+)
 CHEAP = (Method.FILM, Method.STATES, Method.AVERAGE, Method.RANDOM)
 
 
@@ -398,10 +407,10 @@ def scenes_of(number: int, *, paper_sizes: bool) -> dict[str, tuple[str, ...]]:
 
 
 def main(
-    number: Annotated[int, typer.Argument(min=1, max=3, help="Of the table.")],
+    number: Annotated[int, typer.Argument(min=1, max=3, help=OF_TABLE)],
     *,
-    count: Annotated[int | None, typer.Option(min=1, help="Instances; as the paper has.")] = None,
-    method: Annotated[list[Method] | None, typer.Option(help="All but reinforce.")] = None,
+    count: Annotated[int | None, typer.Option(min=1, help=OF_COUNT)] = None,
+    method: Annotated[list[Method] | None, typer.Option(help=OF_METHOD)] = None,
     seed: Annotated[int, typer.Option(min=0)] = 0,
     out: Annotated[Path | None, typer.Option(help="A new folder.")] = None,
     resume: Annotated[bool, typer.Option(help="Go on with that folder.")] = False,

@@ -183,22 +183,29 @@ def _volume(field: np.ndarray, spacing: float) -> float:
 
 def _require_outline(name: str, view: View) -> None:
     """Raise if a mask is empty, or open where it meets the edge of the picture."""
+    later = "begin later, in all films, with `frames = [first, end]`"
     if not view.body.any():
         raise StudyError(
-            f"`{name}` shows no body in its first frame: nothing is unlike the background. Give "
-            "`masks`, or check `background`."
+            f"`{name}` shows no body in its first frame: nothing is unlike the background. Check "
+            f"`background`, give `masks`, or {later}."
         )
     edges = {
         "left": view.body[:, 0], "right": view.body[:, -1],
         "upper": view.body[0], "lower": view.body[-1],
     }  # fmt: skip
-    for side, edge in edges.items():
-        if edge.any():
-            raise StudyError(
-                f"`{name}` must show all of the body in its first frame, but its mask touches the "
-                f"{side} edge of the picture: the hull would be open there. Leave the film out, "
-                "or give better `masks`."
-            )
+    touched = [side for side, edge in edges.items() if edge.any()]
+    if len(touched) > 2:
+        raise StudyError(
+            f"`{name}` must show a body before its `background`, but in its first frame nearly all "
+            "is unlike it. Declare what the film shows there, its color or a picture of the empty "
+            "scene, or give `masks`."
+        )
+    if touched:
+        raise StudyError(
+            f"`{name}` must show all of the body in its first frame, but its mask touches the "
+            f"{' and the '.join(touched)} edge of the picture: the hull would be open there. Leave "
+            f"the film out, give better `masks`, or {later}."
+        )
 
 
 def _bounds(views: Mapping[str, View], key: str) -> tuple[np.ndarray, np.ndarray]:
@@ -212,8 +219,7 @@ def _bounds(views: Mapping[str, View], key: str) -> tuple[np.ndarray, np.ndarray
             f"`{key}`: the views look along directions that differ by {turn:.2g} degrees at most, "
             "which does not tell how deep the body is. Add a film from another side."
         )
-    across = np.eye(3) - ahead[:, :, None] * ahead[:, None, :]  # planes across the rays
-    middle = np.linalg.solve(across.sum(axis=0), np.einsum("nij,nj->i", across, eyes))
+    middle, _ = _meeting(eyes, ahead)
     radius = max(view.radius * abs(float(view.depths(middle))) for view in views.values())
     for half in (side * radius for side in SIDES):
         spacing = 2.0 * half / COARSE
@@ -221,7 +227,7 @@ def _bounds(views: Mapping[str, View], key: str) -> tuple[np.ndarray, np.ndarray
         points = _grid(origin, spacing, np.full(3, COARSE + 1))
         fields, is_seen = _fields(views, points)
         if not is_seen.all(axis=0).any():
-            raise _apart(views, is_seen, key)
+            raise _apart(views, eyes, ahead, key)
         reached = np.argwhere(fields.min(axis=0) > -spacing)  # the body may be thinner than a cell
         if not (fields.min(axis=0) > -0.5 * spacing).any():
             raise _empty(views, fields, spacing, key)
@@ -233,16 +239,23 @@ def _bounds(views: Mapping[str, View], key: str) -> tuple[np.ndarray, np.ndarray
     )
 
 
-def _apart(views: Mapping[str, View], is_seen: np.ndarray, key: str) -> StudyError:
-    flat = is_seen.reshape(len(views), -1).astype(np.int64)
-    common = flat @ flat.T
-    np.fill_diagonal(common, flat.shape[1] + 1)
-    first, second = np.unravel_index(np.argmin(common), common.shape)
-    names = list(views)
+def _meeting(eyes: np.ndarray, ahead: np.ndarray) -> tuple[np.ndarray, float]:
+    """Return the point nearest to lines (n, 3), (3,) [m], and how far off they are, rms [m]."""
+    across = np.eye(3) - ahead[:, :, None] * ahead[:, None, :]  # planes across the rays
+    middle = np.linalg.solve(across.sum(axis=0), np.einsum("nij,nj->i", across, eyes))
+    off = np.einsum("nij,nj->ni", across, middle - eyes)
+    return middle, float(np.sqrt((off * off).sum(axis=1).mean()))
+
+
+def _apart(views: Mapping[str, View], eyes: np.ndarray, ahead: np.ndarray, key: str) -> StudyError:
+    names, kept = list(views), [np.arange(len(views)) != k for k in range(len(views))]
+    which = f"cameras of `{names[0]}` and `{names[-1]}`"
+    if len(names) > 2:
+        worst = int(np.argmin([_meeting(eyes[rows], ahead[rows])[1] for rows in kept]))
+        which = f"camera of `{names[worst]}`, without which the lines of sight meet best"
     return StudyError(
-        f"`{key}`: the views do not overlap: no place is in the pictures of all. "
-        f"`{names[first]}` and `{names[second]}` have least in common. Check eye and target, or "
-        "K, R and t, of their cameras."
+        f"`{key}`: the views do not overlap: no place is in the pictures of all. Check eye and "
+        f"target, or K, R and t, of the {which}."
     )
 
 

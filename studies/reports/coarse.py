@@ -318,8 +318,9 @@ def _map(
         for way, steps in _ways(
             data, basin, [evaluation for path in searched[k : k + 1] for evaluation in path]
         ):
-            style = {"ls": "-", "label": "way of a search"} if steps else {"ls": ":"}
-            ax.plot(*way.T, color=figures.INK, lw=1.0, zorder=1.5, **style)
+            style, label_of_way = ("-", "way of a search") if steps else (":", "start to end")
+            if np.ptp(way, axis=0).any():  # a basin that was not searched ends where it starts
+                ax.plot(*way.T, color=figures.INK, lw=1.0, zorder=1.5, ls=style, label=label_of_way)
         ax.plot(*basin["end"], label=label, ls="", mec="white", mew=0.8, clip_on=False, **marker)
     (left, low), (right, high) = data["ends"]
     ax.set(

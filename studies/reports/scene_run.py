@@ -59,10 +59,7 @@ BETWEEN = (
     "Between points the loss is interpolated: through all losses, and through the slopes where the "
     "search took a gradient."
 )
-SPARSE = (
-    "Dots have the colour of their loss. They are so few that nothing is drawn between them. "
-    "Dotted lines join further starts to their end."
-)
+SPARSE = "Dots have the colour of their loss. They are so few that nothing is drawn between them."
 ROUNDING = 1e-12  # of the largest component
 LISTED = 12  # weights of a direction
 FILES = {

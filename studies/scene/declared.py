@@ -69,7 +69,8 @@ def resolved(name: str, key: str, folder: Path) -> str:
     is_there = path.is_file() or path.is_dir() or (key == "file" and files_of(path))
     if not is_there:  # nor a pipe, which would be waited for
         others = f", nor is it one of {', '.join(GENERATORS)}" if is_mesh else ""
-        raise StudyError(f": there is no file {path}{others}.")
+        here = "" if path.is_absolute() else " Paths begin at the folder of the scene file."
+        raise StudyError(f": there is no file {path}{others}.{here}")
     return str(path.resolve())
 
 

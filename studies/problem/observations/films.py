@@ -394,7 +394,8 @@ class _Frames:
         elif size != self.size:
             raise StudyError(
                 f"`{key}` must have frames as large as the first of {self.film.video}, "
-                f"{_text(self.size)} (height x width), got {_text(size)} at frame {i}."
+                f"{_text(self.size)} (height x width), got {_text(size)} at frame {i}. "
+                "Scale them to it."
             )
 
 

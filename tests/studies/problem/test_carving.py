@@ -100,8 +100,11 @@ def test_views_from_one_side_do_not_say_how_deep_it_is():
 def test_a_mask_that_is_empty_or_touches_an_edge():
     blank = View(np.zeros(SIZE), posed(looking(90.0, 0.0), np.zeros(3)))
     assert "`blank` shows no body" in refusal({**views((0.0, 0.0)), "blank": blank})
-    near = views((90.0, 0.0), distance=2.0)["film0"]
-    assert "`near` must show all of the body" in refusal({**views((0.0, 0.0)), "near": near})
+    full = View(np.ones(SIZE), blank.camera)
+    assert "must show a body before its `background`" in refusal({"full": full, **views(AROUND[0])})
+    seen = views(AROUND[0])["film0"]
+    shifted = View(np.roll(seen.mask, -int(np.nonzero(seen.body)[1].min()), axis=1), seen.camera)
+    assert "touches the left edge" in refusal({**views((0.0, 0.0)), "near": shifted})
 
 
 def test_cameras_that_look_at_different_places():
@@ -110,7 +113,10 @@ def test_cameras_that_look_at_different_places():
     away = View(seen["film0"].mask, posed(looking(90.0, 0.0, target=above), np.zeros(3)))
     message = refusal({"film": seen["film0"], "away": away})
     assert "the views do not overlap" in message
-    assert "`away`" in message
+    assert "of the cameras of `film` and `away`" in message
+    message = refusal({**seen, "away": away})
+    assert "the views do not overlap" in message
+    assert "of the camera of `away`, without which" in message
     beside = MIDDLE + np.array([0.0, 2.2 * RADIUS, 0.0])
     camera = posed(looking(90.0, 9.0, target=beside), np.zeros(3))
     message = refusal({**seen, "beside": View(seen["film0"].mask, camera)})
