@@ -153,7 +153,7 @@ def differentiate(
         is_better = False
         for k, coarser in enumerate(above):
             row.append(row[k] + (row[k] - coarser) / (4.0 ** (k + 1) - 1.0))
-            error = max(_norm(scale * (row[-1] - one)) for one in (row[k], coarser))
+            error = max(_norm(scale * (row[-1] - estimate)) for estimate in (row[k], coarser))
             if best is None or error < least:
                 best, least, is_better = row[-1], error, True
                 rounding = ROUNDINGS * eps * _norm(scale * ahead) / h

@@ -205,7 +205,7 @@ class Inspection:
         if rate <= 0.0:
             return []
         inside = (self.steps >= start) & (self.steps < stop)
-        means = {name: float(part[inside].mean()) for name, part in self.rates.items()}
+        means = {name: float(rates[inside].mean()) for name, rates in self.rates.items()}
         name = max(means, key=lambda name: means[name])
         changes = [name for name, counts in self.events.items() if counts[start:stop].any()]
         text = (
@@ -245,9 +245,9 @@ class Inspection:
             "time": ("step", self.times, {"units": "s"}),
             "frame": self.frames,
         }
-        found = {"dt": self.dt, "exponent": self.exponent, "horizon": self.horizon}
-        found["lyapunov"] = self.lyapunov or None
-        return Dataset(data, coords, {k: v for k, v in found.items() if v is not None})
+        attributes = {"dt": self.dt, "exponent": self.exponent, "horizon": self.horizon}
+        attributes["lyapunov"] = self.lyapunov or None
+        return Dataset(data, coords, {k: v for k, v in attributes.items() if v is not None})
 
 
 class PauseRecord(NamedTuple):
@@ -280,8 +280,9 @@ class Contacts:
         stop = min(start + len(rows), self.last) if self.touching else start
         for end in range(stop, start, -WINDOW):
             first = max(start, end - WINDOW)
-            own = rows[first - start : end - start]
-            run = stepper.trajectory(np.arange(first, end), tuple(field[own] for field in fields))
+            window = rows[first - start : end - start]
+            states = tuple(field[window] for field in fields)
+            run = stepper.trajectory(np.arange(first, end), states)
             for name, margins in contact_margins(self.system, run).items():
                 self.count(name, slice(first, end), margins)
 
@@ -527,9 +528,9 @@ def sizes(values: np.ndarray) -> np.ndarray:
 
 def _mean_size(by_pause: np.ndarray) -> float:
     """Return the geometric mean of the norms that are not 0."""
-    found = sizes(by_pause)
-    found = found[found > 0.0]
-    return float(np.exp(np.log(found).mean())) if found.size else 1.0
+    norms = sizes(by_pause)
+    norms = norms[norms > 0.0]
+    return float(np.exp(np.log(norms).mean())) if norms.size else 1.0
 
 
 def _log_ratio(above: Any, below: Any) -> Any:
@@ -576,10 +577,10 @@ def _contributions(records: Sequence[PauseRecord]) -> dict[str, np.ndarray]:
 
 def _of_run(twin: SystemTwin[Any, Any], run: Any) -> Parts:
     """Return a trajectory, or its tangent, by part."""
-    found = {name: getattr(run, name) for name in twin.FIELDS}
+    fields = {name: getattr(run, name) for name in twin.FIELDS}
     for name, states in getattr(run, "bodies", {}).items():
-        found |= {f"{name}.{key}": value for key, value in vars(states).items()}
-    return found
+        fields |= {f"{name}.{key}": value for key, value in vars(states).items()}
+    return fields
 
 
 def _shares(

@@ -61,13 +61,13 @@ class Objective:
         """
         is_mapping = isinstance(at, Mapping)
         run = self._at(self.values(self.flat(at) if is_mapping else at))
-        found = self._loss(run.trajectory)
-        if not (isinstance(found, tuple) and len(found) == 2 and np.ndim(found[0]) == 0):
+        returned = self._loss(run.trajectory)
+        if not (isinstance(returned, tuple) and len(returned) == 2 and np.ndim(returned[0]) == 0):
             raise TypeError(
                 "`loss` must return a number and the cotangents of the frames, got "
-                f"{type(found).__name__}. E.g. (np.sum(x**2), 2 * x) with x = trajectory.x."
+                f"{type(returned).__name__}. E.g. (np.sum(x**2), 2 * x) with x = trajectory.x."
             )
-        value, adj = found
+        value, adj = returned
         wrt = list(self._layout.shapes)
         gradient = run.vjp(**adj, wrt=wrt) if isinstance(adj, Mapping) else run.vjp(adj, wrt=wrt)
         return float(value), gradient if is_mapping else self._layout.flat("gradient", gradient)

@@ -124,22 +124,22 @@ def _columns(run: Record[Any, Any], wrt: Sequence[str]) -> Layout:
 
 def fields_of(trajectory: Any) -> dict[str, np.ndarray]:
     """Return the arrays of a trajectory by name, those of bodies as "BODY.FIELD"."""
-    found = {
+    fields = {
         name: value for name, value in vars(trajectory).items()
         if name != "steps" and isinstance(value, np.ndarray)
     }  # fmt: skip
     for body, states in getattr(trajectory, "bodies", {}).items():
-        found |= {f"{body}.{name}": np.asarray(value) for name, value in vars(states).items()}
-    return found
+        fields |= {f"{body}.{name}": np.asarray(value) for name, value in vars(states).items()}
+    return fields
 
 
 def cotangents_of(fields: Mapping[str, np.ndarray]) -> dict[str, Any]:
     """Return cotangents of fields, by the names of `fields_of`, as arguments of `Record.vjp`."""
-    own: dict[str, Any] = {}
+    arguments: dict[str, Any] = {}
     for name, adj in fields.items():
         body, _, field = name.rpartition(".")
         if body:
-            own.setdefault("bodies", {}).setdefault(body, {})[field] = adj
+            arguments.setdefault("bodies", {}).setdefault(body, {})[field] = adj
         else:
-            own[f"adj_{field}"] = adj
-    return own
+            arguments[f"adj_{field}"] = adj
+    return arguments

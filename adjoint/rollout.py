@@ -419,8 +419,8 @@ def _pulled(
     run: Record[S, T], cotangents: Callable[[T], Any], wrt: Sequence[str]
 ) -> dict[str, np.ndarray]:
     """Return the gradient of a loss of the frames, whose cotangents are a function of these."""
-    found = cotangents(run.trajectory)
-    return run.vjp(**found, wrt=wrt) if isinstance(found, Mapping) else run.vjp(found, wrt=wrt)
+    adj = cotangents(run.trajectory)
+    return run.vjp(**adj, wrt=wrt) if isinstance(adj, Mapping) else run.vjp(adj, wrt=wrt)
 
 
 def record(

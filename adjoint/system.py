@@ -78,12 +78,12 @@ class SystemTwin(ABC, Generic[S, T]):
                 f"The cotangents must be {' and '.join(f'`{n}`' for n in names)}, got "
                 f"{len(adjoints)}. Those of bodies go by `bodies=`."
             )
-        found = dict(zip(names, adjoints, strict=False))
+        by_name = dict(zip(names, adjoints, strict=False))
         for name, value in named.items():
-            if checks.known_key("cotangent", name, names) in found:
+            if checks.known_key("cotangent", name, names) in by_name:
                 raise ValueError(f"`{name}` must be given once, in order or by name, got both.")
-            found[name] = value
-        return [found.get(name) for name in names]
+            by_name[name] = value
+        return [by_name.get(name) for name in names]
 
     def parts(self, system: Any, fields: Fields) -> dict[str, np.ndarray]:
         """Return the fields of an adjoint, or of cotangents of frames, by name."""
@@ -213,7 +213,7 @@ def check_gradient(
     for path, value in gradient.items():
         if not np.isfinite(value).all():
             if marks:
-                return {name: np.full_like(own, np.nan) for name, own in gradient.items()}
+                return {name: np.full_like(entries, np.nan) for name, entries in gradient.items()}
             raise RolloutError(
                 f"The gradient of `{path}`{where} left the finite numbers: the motion depends on "
                 "it too strongly for so long a rollout.",

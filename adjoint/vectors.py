@@ -69,8 +69,8 @@ class Layout:
         sizes = [int(np.prod(shape)) for shape in self.shapes.values()]
         parts = np.split(flat, np.cumsum(sizes)[:-1])
         return {
-            key: part.reshape(shape)
-            for (key, shape), part in zip(self.shapes.items(), parts, strict=True)
+            key: block.reshape(shape)
+            for (key, shape), block in zip(self.shapes.items(), parts, strict=True)
         }
 
     def restore(self, flat: np.ndarray) -> Any:

@@ -31,14 +31,14 @@ class BatchTwin(ModelTwin):
         tangents = checks.one_each("tangents", tangents, system.n_worlds, "world")
         worlds = zip(system.models, state, tangents, strict=True)
         return [
-            check_tangents(model, own, {} if tan is None else tan) for model, own, tan in worlds
+            check_tangents(model, start, {} if tan is None else tan) for model, start, tan in worlds
         ]
 
     def check_gradient(self, gradient: Any, *, marks: bool) -> Any:
         """Return the gradients of worlds; every entry is finite, or all those of a world NaN."""
         return [
-            check_gradient(own, f" of world {world}", marks=marks)
-            for world, own in enumerate(gradient)
+            check_gradient(world_gradient, f" of world {world}", marks=marks)
+            for world, world_gradient in enumerate(gradient)
         ]
 
     def cotangents(self, trajectory: Any, given: Sequence[Any], dtype: np.dtype) -> Fields:

@@ -76,9 +76,10 @@ def contact_margins(model: Model, trajectory: Trajectory) -> dict[str, ContactMa
             f"{', '.join(trajectory.bodies) or 'none'}."
         )
     contacts = {name: force for name, force in model.forces.items() if force.touches}
-    points = [point_states(part, trajectory.bodies[name]) for name, part in model.bodies.items()]
+    states = trajectory.bodies
+    points = [point_states(bodies, states[name]) for name, bodies in model.bodies.items()]
     both = zip((trajectory.x, trajectory.v), *points, strict=True)  # rows as in the rollout
-    x, v = (np.ascontiguousarray(np.concatenate(part, axis=1), np.float64) for part in both)
+    x, v = (np.ascontiguousarray(np.concatenate(arrays, axis=1), np.float64) for arrays in both)
     return {name: force.margins(trajectory.steps, x, v) for name, force in contacts.items()}
 
 
@@ -91,14 +92,14 @@ def nearest_touch(model: Model, trajectory: Trajectory) -> NearestTouch | None:
 
 
 def _nearest(margins: dict[str, ContactMargins]) -> Iterator[NearestTouch]:
-    for name, found in margins.items():
-        if not np.isfinite(found.touch).any():
+    for name, contact in margins.items():
+        if not np.isfinite(contact.touch).any():
             continue
-        at, node, step = found.least(np.abs(found.touch))
+        at, node, step = contact.least(np.abs(contact.touch))
         yield NearestTouch(
             force=name,
             node=node,
             step=step,
-            distance=float(abs(found.touch[at])),
-            speed=float(abs(found.leaving[at])),
+            distance=float(abs(contact.touch[at])),
+            speed=float(abs(contact.leaving[at])),
         )

@@ -73,9 +73,9 @@ class Descent:
         """Add more."""
         self.shift = max(10.0 * self.shift, self.first)
 
-    def took(self, part: float) -> None:
+    def took(self, fraction: float) -> None:
         """Add more after a step that led nowhere, take some away after a whole one."""
-        if part == 0.0:
+        if fraction == 0.0:
             self.add()
-        elif part == 1.0:
+        elif fraction == 1.0:
             self.shift = 0.1 * self.shift if self.shift > LEAST_SHIFT * self.first else 0.0

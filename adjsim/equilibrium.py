@@ -190,16 +190,16 @@ class _Search:
         slope = float(self.r @ d)
         if not np.isfinite(slope) or slope <= 0.0:
             return 0.0
-        part = min(1.0, 0.5 * self.size / float(np.abs(d).max(initial=1e-300)))
+        fraction = min(1.0, 0.5 * self.size / float(np.abs(d).max(initial=1e-300)))
         for _ in range(MOST_HALVES):
             x = self.x.copy()
-            x.ravel()[self.free] += part * d
+            x.ravel()[self.free] += fraction * d
             r = self.residual(x)
             is_down = np.isfinite(r).all() and float(r @ d) >= -OVERSHOOT * slope
             if is_down and not self.field.crossing(x, self.x):
                 self.x, self.r, self.K = x, r, None
-                return part
-            part *= 0.5
+                return fraction
+            fraction *= 0.5
         return 0.0
 
     def lost(self, n: int) -> EquilibriumError:

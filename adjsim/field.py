@@ -245,7 +245,7 @@ class Field:
     def still(self) -> PackedTangent:
         """Tangents of parameters that do not change."""
         model = self.model
-        bodies = {k: BodyState(np.zeros((part.n_bodies, 3))) for k, part in model.bodies.items()}
+        bodies = {k: BodyState(np.zeros((s.n_bodies, 3))) for k, s in model.bodies.items()}
         return self.tangent(State(np.zeros((model.n_nodes, 3)), bodies=bodies), {})
 
     def tangent(self, state: State, tangents: Mapping[str, np.ndarray]) -> PackedTangent:
@@ -310,6 +310,6 @@ class Field:
             free = np.ones(len(used) + 1, bool)
             free[used[(used >= 0) & (used < len(free))]] = False
             color[i] = int(np.argmax(free))
-        found = near.tocoo()
-        self._groups = color, found.row.astype(np.int64), found.col.astype(np.int64)
+        entries = near.tocoo()
+        self._groups = color, entries.row.astype(np.int64), entries.col.astype(np.int64)
         return self._groups

@@ -14,7 +14,7 @@ def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[st
     """
     loader: Any = sys.modules[package].__loader__
     parts = ast.parse(loader.get_source(package)).body
-    lines: Any = [line for part in parts if isinstance(part, ast.If) for line in part.body]
+    lines: Any = [line for node in parts if isinstance(node, ast.If) for line in node.body]
     home_of = {name.name: line.module for line in lines for name in line.names}
 
     def load(name: str) -> Any:

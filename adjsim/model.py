@@ -120,7 +120,7 @@ class Model(System["State", "Trajectory"]):
                         f"from 0, got {number}."
                     )
                 wanted[owner].add(number)
-        return {name: part.with_frames(wanted[name]) for name, part in self.bodies.items()}
+        return {name: bodies.with_frames(wanted[name]) for name, bodies in self.bodies.items()}
 
     def _bind(self, name: str, force: Force) -> Force:
         """Return a force fitted to the rows that it acts on."""
@@ -171,7 +171,7 @@ class Model(System["State", "Trajectory"]):
 
     def _first_rows(self) -> dict[str, int]:
         """Return the row of X of the first point of each set of bodies."""
-        sizes = [part.n_points for part in self.bodies.values()]
+        sizes = [bodies.n_points for bodies in self.bodies.values()]
         return dict(zip(self.bodies, accumulate(sizes, initial=self.n_nodes), strict=False))
 
     @property
@@ -187,16 +187,16 @@ class Model(System["State", "Trajectory"]):
     @property
     def n_bodies(self) -> int:
         """Number of rigid bodies, in all sets."""
-        return sum(part.n_bodies for part in self.bodies.values())
+        return sum(bodies.n_bodies for bodies in self.bodies.values())
 
     @property
     def n_rows(self) -> int:
         """Number of nodes and of points of bodies, which forces act on alike."""
-        return self.n_nodes + sum(part.n_points for part in self.bodies.values())
+        return self.n_nodes + sum(bodies.n_points for bodies in self.bodies.values())
 
     def body_slices(self) -> dict[str, slice]:
         """Return which of all bodies are those of each set."""
-        ends = np.cumsum([0, *(part.n_bodies for part in self.bodies.values())]).tolist()
+        ends = np.cumsum([0, *(bodies.n_bodies for bodies in self.bodies.values())]).tolist()
         return {name: slice(*ends[k : k + 2]) for k, name in enumerate(self.bodies)}
 
     @property
@@ -208,15 +208,15 @@ class Model(System["State", "Trajectory"]):
         """Return every differentiable parameter by its path, e.g. "beam.mu"."""
         named = {} if self.has_densities or not self.n_nodes else {"mass": self.mass}
         named["gravity"] = self.gravity
-        for name, part in {**self.forces, **self.bodies}.items():
-            named |= {f"{name}.{key}": value for key, value in part.parameters().items()}
+        for name, component in {**self.forces, **self.bodies}.items():
+            named |= {f"{name}.{key}": value for key, value in component.parameters().items()}
         return named
 
     def state_parameters(self, state: "State") -> dict[str, np.ndarray]:
         """Return initial positions and velocities, of nodes and of bodies, by path."""
         named = {"state.x": state.x, "state.v": state.v} if self.n_nodes else {}
-        for name, part in state.bodies.items():
-            named |= {f"{name}.{key}": value for key, value in part.parameters().items()}
+        for name, body_state in state.bodies.items():
+            named |= {f"{name}.{key}": value for key, value in body_state.parameters().items()}
         return named
 
     def with_values(self, state: "State", values: Mapping[str, Any]) -> tuple["Model", "State"]:
@@ -228,12 +228,12 @@ class Model(System["State", "Trajectory"]):
             If a path is unknown, or a value is out of range.
         """
         values = checks.mapping("values", values, "{'gravity': (0.0, -9.8, 0.0)}")
-        own = self.parameters()
+        parameters = self.parameters()
         start = self.state_parameters(checks.instance("state", state, State))
         for path in values:
-            checks.known_key("parameter", path, [*own, *start])
+            checks.known_key("parameter", path, [*parameters, *start])
         of_state = grouped({path: value for path, value in values.items() if path in start})
-        of_model = grouped({path: value for path, value in values.items() if path in own})
+        of_model = grouped({path: value for path, value in values.items() if path in parameters})
         moved = of_state.pop("state", {})
         if of_state:
             moved["bodies"] = parts_with_values(state.bodies, of_state)
@@ -263,11 +263,11 @@ class Model(System["State", "Trajectory"]):
                 f"`state.bodies` must have the model's sets of bodies, "
                 f"{', '.join(self.bodies) or 'none'}, got {', '.join(state.bodies) or 'none'}."
             )
-        for name, part in self.bodies.items():
+        for name, bodies in self.bodies.items():
             n = len(state.bodies[name].position)
-            if n != part.n_bodies:
+            if n != bodies.n_bodies:
                 raise ValueError(
-                    f"`state.bodies[{name!r}]` must have {part.n_bodies} bodies, got {n}."
+                    f"`state.bodies[{name!r}]` must have {bodies.n_bodies} bodies, got {n}."
                 )
 
     def stable_dt(self) -> float:
@@ -278,8 +278,8 @@ class Model(System["State", "Trajectory"]):
         touch at once count (`adjsim/stable_step.py`).
         """
         forces, rates = list(self.forces.values()), [0.0]
-        for name, part in self.bodies.items():
-            rates.append(rate_of_bodies(forces, part, self._first_rows()[name]))
+        for name, bodies in self.bodies.items():
+            rates.append(rate_of_bodies(forces, bodies, self._first_rows()[name]))
         return min(self.stable_dt_of_nodes(), step_of(max(rates)))
 
     def stable_dt_of_nodes(self) -> float:
@@ -287,16 +287,16 @@ class Model(System["State", "Trajectory"]):
         return step_of(rate_of_nodes(list(self.forces.values()), self.inverse_mass))
 
 
-def _check_named(where: str, name: str, part: Any, kind: type) -> None:
+def _check_named(where: str, name: str, value: Any, kind: type) -> None:
     """Complain of a part whose name cannot begin a path, or that is of the wrong class."""
     if not isinstance(name, str) or not name.isidentifier() or name in RESERVED_NAMES:
         raise ValueError(
             f"`{where}` must have names that are identifiers other than "
             f"{', '.join(RESERVED_NAMES)}, got {name!r}."
         )
-    if not isinstance(part, kind):
+    if not isinstance(value, kind):
         article = "a Force" if kind is Force else kind.__name__
-        raise TypeError(f"`{where}[{name!r}]` must be {article}, got {type(part).__name__}.")
+        raise TypeError(f"`{where}[{name!r}]` must be {article}, got {type(value).__name__}.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -323,8 +323,8 @@ class State:
         checks.freeze(self, "x", x)
         checks.freeze(self, "v", v)
         bodies = checks.mapping("bodies", self.bodies, "{'block': BodyState(...)}")
-        for name, part in bodies.items():
-            _check_named("bodies", name, part, BodyState)
+        for name, body_state in bodies.items():
+            _check_named("bodies", name, body_state, BodyState)
         object.__setattr__(self, "bodies", bodies)
 
 

@@ -154,7 +154,7 @@ def write_bodies(
     """
     checks.instance("bodies", bodies, RigidBodies)
     checks.instance("states", states, BodyTrajectory)
-    x, v = (part[:, bodies.hull] for part in point_states(bodies, states))
+    x, v = (field[:, bodies.hull] for field in point_states(bodies, states))
     number = np.repeat(np.arange(bodies.n_bodies), [len(mesh.faces) for mesh in bodies.meshes])
     hulls = TriangleMesh(x[0], bodies.faces)
     return write_moved(path, hulls, x, times, fields={"velocity": v}, cell_fields={"body": number})
@@ -178,9 +178,9 @@ def _write_frames(
             data.point_data[field] = rows[k]
         for field, rows in cell_fields.items():
             data.cell_data[field] = rows[k]
-        part = folder / f".part-{os.getpid()}-{name}"
-        data.save(part)
-        os.replace(part, folder / name)
+        temporary = folder / f".part-{os.getpid()}-{name}"
+        data.save(temporary)
+        os.replace(temporary, folder / name)
     return names
 
 
@@ -225,6 +225,6 @@ def _write_list(path: Path, names: Sequence[str], times: np.ndarray) -> None:
         "  </Collection>",
         "</VTKFile>",
     ]
-    part = path.with_name(f".part-{os.getpid()}-{path.name}")
-    part.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    os.replace(part, path)
+    temporary = path.with_name(f".part-{os.getpid()}-{path.name}")
+    temporary.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    os.replace(temporary, path)

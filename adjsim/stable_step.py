@@ -100,16 +100,16 @@ def _rate_of_body(
     inertia[3:, 3:] = from_six(bodies.inertias)[b]
     lower = np.linalg.inv(np.linalg.cholesky(inertia))
     each = _products(arms, lower)
-    always = [own for force, *own in bounds if not force.touches]
+    always = [pair for force, *pair in bounds if not force.touches]
     k, c = np.sum(always, axis=0) if always else np.zeros((2, len(arms)))
     sums = _sums(np.ones((1, len(arms))), each, k, c)
     if of_pose is not None:
-        sums = [own + lower @ pose @ lower.T for own, pose in zip(sums, of_pose, strict=True)]
+        sums = [total + lower @ pose @ lower.T for total, pose in zip(sums, of_pose, strict=True)]
     rate = rate_of(*map(_largest, sums))
     touched = [(force.arrival_loss, k, c) for force, k, c in bounds if force.touches]
     alone = [
-        _touch_rate(loss, *(_largest(w[:, None, None] * each) for w in own))
-        for loss, *own in touched
+        _touch_rate(loss, *(_largest(w[:, None, None] * each) for w in pair))
+        for loss, *pair in touched
     ]
     n_frame = len(FRAME) if b in bodies.framed else 0  # nothing touches these
     vertices = arms[: len(arms) - n_frame]
@@ -117,12 +117,12 @@ def _rate_of_body(
         for own_sides in sides_of(vertices):
             sides = np.pad(own_sides, ((0, 0), (0, n_frame)))
             alone = [
-                max(most, _touch_rate(loss, *map(_largest, _sums(sides, each, *own))))
-                for most, (loss, *own) in zip(alone, touched, strict=True)
+                max(most, _touch_rate(loss, *map(_largest, _sums(sides, each, *pair))))
+                for most, (loss, *pair) in zip(alone, touched, strict=True)
             ]
     for shape in carried:
-        at = (vertices if own is None else own for own in (shape.pressed, shape.rubbed))
-        pressed, rubbed = (_largest(_products(own, lower)).max() for own in at)
+        at = (vertices if points is None else points for points in (shape.pressed, shape.rubbed))
+        pressed, rubbed = (_largest(_products(points, lower)).max() for points in at)
         alone.append(rate_of(shape.stiffness * pressed, shape.damping * rubbed))
     return rate + sum(sorted(alone)[-2:])
 
@@ -165,5 +165,5 @@ def sides_of(points: np.ndarray) -> Iterator[np.ndarray]:
         return
     size = max(1, CHUNK // len(points))
     for at in range(0, len(planes), size):
-        part = planes[at : at + size]
-        yield (part[:, :3] @ points.T + part[:, 3:] > -near).astype(float)
+        normals, offsets = np.split(planes[at : at + size], [3], axis=1)
+        yield (normals @ points.T + offsets > -near).astype(float)

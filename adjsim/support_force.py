@@ -123,7 +123,7 @@ class SupportForce:
         for frame, j, here in self.frames(run):
             a = self.acceleration(j, self.state, field.stepper.packed.series)
             tan_a = self.acceleration(j, tan.tan, tan.tan.series)
-            p = [part.pack()[frame] for part in tan_run.bodies.values()]
+            p = [body_states.pack()[frame] for body_states in tan_run.bodies.values()]
             x, v = (np.array(fields[frame]) for fields in (tan_run.x, tan_run.v))
             moved = tan.tan._replace(x=x, v=v, p=np.concatenate([tan.tan.p[:0], *p]))
             tan_rows = tangent_fields(field.stepper, here, moved)[:2]
@@ -205,7 +205,7 @@ class ObstacleForce(SupportForce):
 def state_at(run: Trajectory, frame: int) -> State:
     """Return the state at a frame of a rollout."""
     bodies = {
-        name: BodyState(*(part[frame] for part in vars(states).values()))
+        name: BodyState(*(field[frame] for field in vars(states).values()))
         for name, states in run.bodies.items()
     }
     return State(run.x[frame], run.v[frame], bodies)

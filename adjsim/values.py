@@ -49,9 +49,9 @@ def grouped(values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 def parts_with_values(parts: Mapping[str, Any], groups: Mapping[str, Any]) -> dict[str, Any]:
     """Return named parts with other values of some parameters; complain by the part's name."""
     changed = {}
-    for name, part in parts.items():
+    for name, component in parts.items():
         try:
-            changed[name] = part.with_values(groups.get(name, {}))
+            changed[name] = component.with_values(groups.get(name, {}))
         except (TypeError, ValueError) as error:
             raise type(error)(f"In `{name}`: {error}") from None
     return changed
@@ -60,4 +60,4 @@ def parts_with_values(parts: Mapping[str, Any], groups: Mapping[str, Any]) -> di
 def values_under(path: str, values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Return the values whose paths begin with `path` and a dot, by what follows."""
     prefix = f"{path}."
-    return {k.removeprefix(prefix): one for k, one in values.items() if k.startswith(prefix)}
+    return {k.removeprefix(prefix): value for k, value in values.items() if k.startswith(prefix)}

@@ -50,7 +50,7 @@ class Batch(System[Sequence[State], list[Trajectory]]):
     def state_parameters(self, state: Sequence[State]) -> dict[str, np.ndarray]:
         """Return those of all initial states, e.g. "3.state.x"."""
         worlds = zip(self.models, state, strict=True)
-        return numbered([model.state_parameters(own) for model, own in worlds])
+        return numbered([model.state_parameters(world_state) for model, world_state in worlds])
 
     def with_values(
         self, state: Sequence[State], values: Mapping[str, Any]
@@ -82,9 +82,9 @@ class Batch(System[Sequence[State], list[Trajectory]]):
     def check_state(self, state: Sequence[State]) -> None:
         """Complain of states that do not fit, one for each world."""
         states = checks.one_each("state", state, self.n_worlds, "world")
-        for world, (model, own) in enumerate(zip(self.models, states, strict=True)):
+        for world, (model, world_state) in enumerate(zip(self.models, states, strict=True)):
             try:
-                model.check_state(own)
+                model.check_state(world_state)
             except (TypeError, ValueError) as error:
                 raise type(error)(f"World {world}: {error}") from None
 
@@ -134,6 +134,6 @@ def numbered(of_worlds: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return what worlds have by path as one mapping, e.g. "3.beam.mu"."""
     return {
         f"{world}.{path}": value
-        for world, own in enumerate(of_worlds)
-        for path, value in own.items()
+        for world, values in enumerate(of_worlds)
+        for path, value in values.items()
     }

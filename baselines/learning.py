@@ -51,11 +51,11 @@ def learn(
     print(f"folder: {folder.path}", flush=True)
     plans = [Plan(name, epochs, rate, seed) for name in names]
     trained = {plan.network: train(sets["train"], plan, _teller(plan)) for plan in plans}
-    for name, one in trained.items():
-        with folder.replacing(f"{name}.pt") as part:
-            torch.save(one.network.state_dict(), part)
+    for name, learner in trained.items():
+        with folder.replacing(f"{name}.pt") as temporary:
+            torch.save(learner.network.state_dict(), temporary)
     test = sets["test"]
-    guesses = {name: one.guess(test) for name, one in trained.items()}
+    guesses = {name: learner.guess(test) for name, learner in trained.items()}
     guesses |= blind_guesses(sets["train"], test, seed)
     result = {
         **_what(index, sets, every),
@@ -68,7 +68,7 @@ def learn(
     print(f"report: {write_report(folder, result, guesses, test)}")
     if unseen is not None:
         print(f"of the {len(unseen)} scenes of {judged}:")
-        scores = scored({name: one.guess(unseen) for name, one in trained.items()}, unseen)
+        scores = scored({name: learner.guess(unseen) for name, learner in trained.items()}, unseen)
         folder.write_json("judged.json", {"data set": str(judged), "scores": scores})
         _tell(scores)
 
@@ -97,9 +97,9 @@ def read_unseen(path: Path, learned: dict[str, Any], names: tuple[str, ...], eve
 
 def _tell(scores: list[dict[str, Any]]) -> None:
     """Print mean and median of the relative errors."""
-    for one in scores:
-        print(f"{one['method']:9} {one['parameter']:19} mean {one['mean']:.3f}  median "
-              f"{one['median']:.3f}")  # fmt: skip
+    for score in scores:
+        print(f"{score['method']:9} {score['parameter']:19} mean {score['mean']:.3f}  median "
+              f"{score['median']:.3f}")  # fmt: skip
 
 
 def _teller(plan: Plan) -> Any:
@@ -117,7 +117,7 @@ def _teller(plan: Plan) -> Any:
 
 def _what(index: dict[str, Any], sets: dict[str, Videos], every: int) -> dict[str, Any]:
     """Return what was learned from, and with what."""
-    sums = "".join(one["sha256"] for one in index["shards"])
+    sums = "".join(shard["sha256"] for shard in index["shards"])
     return {
         "dataset": index["scene"],
         "seed": index["seed"],
@@ -133,13 +133,13 @@ def _what(index: dict[str, Any], sets: dict[str, Videos], every: int) -> dict[st
     }  # fmt: skip
 
 
-def _record(plan: Plan, one: Trained) -> dict[str, Any]:
+def _record(plan: Plan, trained: Trained) -> dict[str, Any]:
     """Return how a network was trained."""
     return {
         **vars(plan),
-        "weights": sum(weight.numel() for weight in one.network.parameters()),
-        "best": one.best,
-        "seconds": one.seconds,
+        "weights": sum(weight.numel() for weight in trained.network.parameters()),
+        "best": trained.best,
+        "seconds": trained.seconds,
         "threads": torch.get_num_threads(),
-        "losses": one.losses,
+        "losses": trained.losses,
     }

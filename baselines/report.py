@@ -48,10 +48,10 @@ def write_report(
     folder: RunFolder, result: dict[str, Any], guesses: dict[str, np.ndarray], test: Videos
 ) -> Path:
     """Draw the figures and write `report.html`; return its path."""
-    files, names = FigureFiles(folder), [one["network"] for one in result["networks"]]
+    files, names = FigureFiles(folder), [net["network"] for net in result["networks"]]
     curves = {
-        f"losses of {one['network']}": files.save(f"learned_{one['network']}", learned(one))
-        for one in result["networks"]
+        f"losses of {net['network']}": files.save(f"learned_{net['network']}", learned(net))
+        for net in result["networks"]
     }
     clouds = tuple(
         Item(
@@ -66,7 +66,7 @@ def write_report(
         "data set": f"{result['dataset']}, seed {result['seed']}, {result['train']} videos to "
         f"train, {result['test']} to test; shards {result['checksum'][:12]}",
         "frames": f"every {result['every']} frames one: {result['frames']} of a video",
-        **{one["network"]: _trained(one) for one in result["networks"]},
+        **{net["network"]: _trained(net) for net in result["networks"]},
         "versions": ", ".join(f"{name} {v}" for name, v in result["versions"].items()),
         "command": result["command"],
     }
@@ -83,43 +83,43 @@ def write_report(
         "Parameters guessed from a video",
         Headline("trained", "plain"),
         {"run": folder.path.name, "of": "learned baselines"},
-        tuple(one for one in sections if one is not None),
+        tuple(block for block in sections if block is not None),
     )
     return write_page(folder, report)
 
 
-def _trained(one: dict[str, Any]) -> str:
+def _trained(net: dict[str, Any]) -> str:
     return (
-        f"{one['weights']} weights, {one['epochs']} epochs in {one['seconds']:.0f} s on "
-        f"{one['threads']} threads of the CPU, the best of them {one['best'] + 1}"
+        f"{net['weights']} weights, {net['epochs']} epochs in {net['seconds']:.0f} s on "
+        f"{net['threads']} threads of the CPU, the best of them {net['best'] + 1}"
     )
 
 
 def scores_table(result: dict[str, Any]) -> Table | None:
     """Return mean and median of the relative errors, a row for each method."""
     scores = result["scores"]
-    names = list(dict.fromkeys(one["parameter"] for one in scores))
+    names = list(dict.fromkeys(score["parameter"] for score in scores))
     cells = {
-        (one["method"], one["parameter"]): f"{one['mean']:.3f} ({one['median']:.3f})"
-        for one in scores
+        (score["method"], score["parameter"]): f"{score['mean']:.3f} ({score['median']:.3f})"
+        for score in scores
     }
     lines = [
         [method, *(cells[method, name] for name in names)]
-        for method in dict.fromkeys(one["method"] for one in scores)
+        for method in dict.fromkeys(score["method"] for score in scores)
     ]
     head = ["mean (median)", *(name.replace("_", " ") for name in names)]
     return table(head, lines)
 
 
-def learned(one: dict[str, Any]) -> Any:
+def learned(net: dict[str, Any]) -> Any:
     """Draw the losses over the epochs."""
     figure, (ax,) = make_axes(1, 1, (4.6, 3.2))
-    epochs = np.arange(1, len(one["losses"]) + 1)
+    epochs = np.arange(1, len(net["losses"]) + 1)
     for key, color in (("train", BLUE), ("kept_back", ORANGE)):
-        ax.plot(epochs, [k[key] for k in one["losses"]], color=color, label=key.replace("_", " "))
+        ax.plot(epochs, [k[key] for k in net["losses"]], color=color, label=key.replace("_", " "))
     ax.set_xlabel("epoch", color=INK)
     ax.set_ylabel("mean square, in deviations", color=INK)
-    ax.set_title(one["network"], fontsize=10, color=INK)
+    ax.set_title(net["network"], fontsize=10, color=INK)
     ax.legend(frameon=False, fontsize=8)
     return figure
 
@@ -130,10 +130,10 @@ def guessed_beside(guessed: np.ndarray, test: Videos) -> Any:
 
     figure, axes = make_axes(1, len(test.names), (2.3 * len(test.names), 2.5))
     for k, (ax, name) in enumerate(zip(axes, test.names, strict=True)):
-        truth, own = test.values[:, k], guessed[:, k]
-        ends = [min(truth.min(), own.min()), max(truth.max(), own.max())]
+        truth, guess = test.values[:, k], guessed[:, k]
+        ends = [min(truth.min(), guess.min()), max(truth.max(), guess.max())]
         ax.plot(ends, ends, color=INK, linewidth=0.8)
-        ax.scatter(truth, own, s=5, color=BLUE)
+        ax.scatter(truth, guess, s=5, color=BLUE)
         if ends[1] > WIDE * ends[0]:
             ax.set(xscale="log", yscale="log")
             for axis in (ax.xaxis, ax.yaxis):

@@ -22,14 +22,14 @@ def blind_guesses(train: Videos, test: Videos, seed: int) -> dict[str, np.ndarra
 
 def scored(guesses: dict[str, np.ndarray], test: Videos) -> list[dict[str, Any]]:
     """Return mean, median and worst relative error of every method and parameter."""
-    found = []
+    rows = []
     for method, guessed in guesses.items():
         errors = relative_errors(guessed, test.values)
         for k, name in enumerate(test.names):
-            own = errors[:, k]
-            numbers = {"mean": own.mean(), "median": np.median(own), "worst": own.max()}
-            found.append(
+            column = errors[:, k]
+            numbers = {"mean": column.mean(), "median": np.median(column), "worst": column.max()}
+            rows.append(
                 {"method": method, "parameter": name}
                 | {key: float(value) for key, value in numbers.items()}
             )
-    return found
+    return rows

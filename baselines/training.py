@@ -110,9 +110,9 @@ def train(
     best, weights = 0, {}
     began = time.perf_counter()
     for epoch in range(plan.epochs):
-        own = _epoch(network, videos, aims, order.permutation(seen), adam=adam)
+        loss = _epoch(network, videos, aims, order.permutation(seen), adam=adam)
         falling.step()
-        losses.append({"train": own, "kept_back": _loss(network, videos, aims, kept)})
+        losses.append({"train": loss, "kept_back": _loss(network, videos, aims, kept)})
         if losses[-1]["kept_back"] <= losses[best]["kept_back"]:
             best = epoch
             weights = {name: value.clone() for name, value in network.state_dict().items()}
@@ -127,12 +127,12 @@ def _epoch(
     """Take a step for every batch of these videos; return their mean loss."""
     network.train()
     total = 0.0
-    for some, own in zip(_batches(videos, rows), _cut(rows), strict=True):
+    for some, batch in zip(_batches(videos, rows), _cut(rows), strict=True):
         adam.zero_grad()
-        loss = nn.functional.mse_loss(network(some), aims[own])
+        loss = nn.functional.mse_loss(network(some), aims[batch])
         loss.backward()
         adam.step()
-        total += float(loss.detach()) * len(own)
+        total += float(loss.detach()) * len(batch)
     return total / len(rows)
 
 
@@ -146,8 +146,8 @@ def _loss(network: nn.Module, videos: Videos, aims: Tensor, rows: np.ndarray) ->
 
 def _batches(videos: Videos, rows: np.ndarray) -> Iterator[Tensor]:
     """Yield videos some at a time, from 0 to 1, float32."""
-    for own in _cut(rows):
-        yield torch.from_numpy(videos.images[own]).float() / 255.0
+    for batch in _cut(rows):
+        yield torch.from_numpy(videos.images[batch]).float() / 255.0
 
 
 def _cut(rows: np.ndarray) -> Iterator[np.ndarray]:

@@ -39,8 +39,8 @@ class Videos:
 
     def take(self, rows: Any) -> "Videos":
         """Return some of the videos."""
-        own = self.images[rows], self.values[rows]
-        return Videos(*own, self.names, self.units, self.scenes[rows])
+        images, values = self.images[rows], self.values[rows]
+        return Videos(images, values, self.names, self.units, self.scenes[rows])
 
 
 def read_videos(path: Path, which: str | None, every: int) -> Videos:
@@ -75,15 +75,15 @@ def read_videos(path: Path, which: str | None, every: int) -> Videos:
             images += [as_shown(frames[row], every) for row in good]
             drawn = {} if "parameters" not in shard else _array(shard, "parameters")
             columns = {
-                name: one for name, one in drawn.items() if one.ndim == 1 and one[:].min() > 0
+                name: data for name, data in drawn.items() if data.ndim == 1 and data[:].min() > 0
             }
             names = tuple(columns)
             if not names:
                 raise StudyError(
                     f"{path} draws no positive number, so that there is none to guess."
                 )
-            values.append(np.stack([one[:][good] for one in columns.values()], axis=1))
-            units = tuple(str(one.attrs["units"]) for one in columns.values())
+            values.append(np.stack([data[:][good] for data in columns.values()], axis=1))
+            units = tuple(str(data.attrs["units"]) for data in columns.values())
     if not images:
         raise StudyError(
             f"{path} has no scene in its {which or 'whole'} set. Make more with `--count`."
@@ -105,7 +105,7 @@ def read_index(path: Path) -> dict[str, Any]:
             f"{path} holds no data set with an index. Make one: `adjsim dataset rigid-contact "
             f"--out {path}`."
         ) from error
-    there = sum(one["count"] for one in index["shards"])
+    there = sum(shard["count"] for shard in index["shards"])
     if there < index["count"]:
         raise StudyError(
             f"{path} has {there} of {index['count']} scenes. Go on with it: `adjsim dataset "

@@ -79,7 +79,7 @@ def compare(
                 start = time.process_time()
                 pair[i](MU + k)
                 times[i].append(time.process_time() - start)
-        alone, bridged = (1e3 * float(np.min(one[1:])) for one in times)
+        alone, bridged = (1e3 * float(np.min(seconds[1:])) for seconds in times)
         typer.echo(f"{name}: {alone:.2f} ms, with {which} {bridged:.2f} ms, {bridged / alone:.3f}")
 
 

@@ -99,7 +99,7 @@ def moved(
     start = time.process_time()
     run = motion.run()
     spent = time.process_time() - start
-    surfaces = {k: at.at(one.vertices(motion, run)) for k, one in built.subjects.items()}
+    surfaces = {k: at.at(subject.vertices(motion, run)) for k, subject in built.subjects.items()}
     stable = stable_step(motion, run)
     return surfaces, {"dt": motion.dt, "n": motion.n_steps, "cpu": spent, "stable": stable}
 
@@ -144,15 +144,15 @@ def row_of(name: str) -> list[str]:
     scene = make()
     built = build(scene)
     estimate = cast("Model", built.system).stable_dt()
-    surfaces, found = moved(built, end, None)
-    finer, _ = moved(built, end, found["dt"] / FINER)
+    surfaces, numbers = moved(built, end, None)
+    finer, _ = moved(built, end, numbers["dt"] / FINER)
     apart = np.max(
         [np.linalg.norm(x - finer[key], axis=2).max(axis=1) for key, x in surfaces.items()], axis=0
     )
     return [
         name,
-        *(f"{v:.2g}" for v in (estimate, found["dt"], found["stable"])),
-        f"{found['n']}", f"{found['cpu']:.2g}", f"{1e6 * found['cpu'] / found['n']:.1f}",
+        *(f"{v:.2g}" for v in (estimate, numbers["dt"], numbers["stable"])),
+        f"{numbers['n']}", f"{numbers['cpu']:.2g}", f"{1e6 * numbers['cpu'] / numbers['n']:.1f}",
         f"{1e3 * apart.max():.2g}", f"{1e3 * apart[-1]:.2g}",
         mujoco_seconds(scene, end),
     ]  # fmt: skip

@@ -93,9 +93,9 @@ def made_with_errors(tables: Mapping[str, Any], rng: np.random.Generator) -> Pre
     rows = hidden.predictions({**hidden.fixed, **truth})
     observers = tuple(
         observer.simulated(
-            np.c_[own[:, :3] + NOISE * rng.standard_normal((len(own), 3)), own[:, 3]]
+            np.c_[exact[:, :3] + NOISE * rng.standard_normal((len(exact), 3)), exact[:, 3]]
         )
-        for observer, own in zip(made.everything.observers, rows, strict=True)
+        for observer, exact in zip(made.everything.observers, rows, strict=True)
     )
     return replace(made, everything=replace(made.everything, observers=observers))
 

@@ -43,9 +43,9 @@ def bars(stiffness: float) -> tuple[Model, State]:
     pair = RigidBodies([TriangleMesh(grid.points, grid.surface().faces)] * 2, density=800.0)
     start, joints = BodyState([[0.1, 0.0, 0.0], [0.3, 0.0, 0.0]]), {}
     for name, between, at in (("wall", (None, "bars.0"), 0.0), ("weld", ("bars.0", "bars.1"), 0.2)):
-        found = frames_at([between], {"bars": start}, [[at, 0.0, 0.0]], [[0.0, 0.0, 1.0]])
+        frames = frames_at([between], {"bars": start}, [[at, 0.0, 0.0]], [[0.0, 0.0, 1.0]])
         joints[name] = WeldJoint(
-            [between], **found, stiffness=stiffness, damping=k, angular_stiffness=k,
+            [between], **frames, stiffness=stiffness, damping=k, angular_stiffness=k,
             angular_damping=2e-3 * k,
         )  # fmt: skip
     end = int(pair.point_ptr[1] + np.argmax(pair.arms[pair.point_ptr[1] :, 0]))
@@ -65,14 +65,14 @@ def seconds(work: Callable[[], object]) -> float:
 def costs(model: Model, state: State, dt: float, n_steps: int, **how: Any) -> tuple[float, float]:
     """Return the seconds of a rollout and of its gradient, kernels compiled."""
     wrt = WRT[next(iter(model.forces))]
-    found, kept = [], record(model, state, dt, 1, threads=1, **how)
+    runs, kept = [], record(model, state, dt, 1, threads=1, **how)
     kept.vjp(np.ones_like(kept.trajectory.x), wrt=wrt)
 
     def forward() -> None:
-        found.append(record(model, state, dt, n_steps, threads=1, **how))
+        runs.append(record(model, state, dt, n_steps, threads=1, **how))
 
     ahead = seconds(forward)
-    run = found[0]
+    run = runs[0]
     return ahead, seconds(lambda: run.vjp(np.ones_like(run.trajectory.x), wrt=wrt))
 
 

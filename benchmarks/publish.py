@@ -161,8 +161,8 @@ def agree(before: str, now: str, tolerance: float) -> bool:
     """Return whether two texts are the same, and their numbers within a part of the largest."""
     if NUMBER.sub("#", before) != NUMBER.sub("#", now):
         return False
-    was, is_ = ([float(one.replace(" ", "")) for one in NUMBER.findall(t)] for t in (before, now))
-    most = tolerance * max((abs(one) for one in was), default=0.0)
+    was, is_ = ([float(n.replace(" ", "")) for n in NUMBER.findall(t)] for t in (before, now))
+    most = tolerance * max(map(abs, was), default=0.0)
     return all(abs(a - b) <= most for a, b in zip(was, is_, strict=True))
 
 
@@ -187,7 +187,7 @@ def main(
                 words = shlex.split(command.replace("FOLDER", folder))
                 subprocess.run([sys.executable, *words], cwd=ROOT, check=True)
             now, before = read(Path(folder), name), read(DATA, name)
-        lines += [f"{name}: {one}" for one in moved(before["table"], now["table"], tolerance)]
+        lines += [f"{name}: {change}" for change in moved(before["table"], now["table"], tolerance)]
     typer.echo("\n".join(lines) or "what was measured again agrees with the data files")
     raise typer.Exit(1 if lines else 0)
 

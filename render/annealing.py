@@ -68,8 +68,8 @@ class Geometric:
 
     def __call__(self, step: int) -> float:
         """Return the value at a step, from 0."""
-        part = min(checked_step(step) / (self.steps - 1), 1.0)
-        return float(self.start ** (1.0 - part) * self.end**part)
+        fraction = min(checked_step(step) / (self.steps - 1), 1.0)
+        return float(self.start ** (1.0 - fraction) * self.end**fraction)
 
 
 @dataclass(frozen=True)

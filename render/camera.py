@@ -69,11 +69,11 @@ class AnyCamera(ABC):
         for name in values:
             checks.known_key("parameter of `camera`", name, [*self.parameters(), "near", "far"])
         of_lens = self.lens.PARAMETERS if self.lens else ()
-        own = {name: value for name, value in values.items() if name not in of_lens}
+        of_camera = {name: value for name, value in values.items() if name not in of_lens}
         if self.lens:
             changes = {name: value for name, value in values.items() if name in of_lens}
-            own["lens"] = dataclasses.replace(self.lens, **changes)
-        return dataclasses.replace(cast("Any", self), **own)
+            of_camera["lens"] = dataclasses.replace(self.lens, **changes)
+        return dataclasses.replace(cast("Any", self), **of_camera)
 
     def view(self) -> np.ndarray:
         """Return the view of `render/projection.py`, (18,)."""

@@ -123,7 +123,7 @@ class PyramidMse:
         """Return the loss of one frame (H, W, C)."""
         d = pyramid(image - target, self.levels)  # (1), (2)
         squares = [np.square(level).mean() for level in d]
-        weighted = (w * one for w, one in zip(self.weights, squares, strict=True))
+        weighted = (w * square for w, square in zip(self.weights, squares, strict=True))
         return sum(weighted, start=squares[0].dtype.type(0))  # (3)
 
 

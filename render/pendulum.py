@@ -97,7 +97,7 @@ class RodsAndBobs:
         links, are_bobs, places, faces = zip(*parts, strict=True)
         sizes = [len(place) for place in places]
         offsets = np.cumsum([0, *sizes[:-1]])
-        moved = [own + first for own, first in zip(faces, offsets, strict=True)]
+        moved = [triangles + first for triangles, first in zip(faces, offsets, strict=True)]
         checks.freeze(self, "faces", np.concatenate(moved))
         checks.freeze(self, "link", np.repeat(links, sizes))
         checks.freeze(self, "place", np.concatenate(places))
@@ -134,11 +134,11 @@ class RodsAndBobs:
         joint = np.broadcast_to(pivot, (len(angle), 3))
         for k in range(self.n_links):
             d, e = directions(angle[:, k])
-            own = self.link == k
-            a, h, b, c = place[own].T
+            of_link = self.link == k
+            a, h, b, c = place[of_link].T
             along = (a * length[k] + h)[None, :, None] * d[:, None]
-            out[:, own] = joint[:, None] + along + b[:, None] * e[:, None]  # (2)
-            out[:, own, 2] += c + angle.dtype.type(k * self.gap)
+            out[:, of_link] = joint[:, None] + along + b[:, None] * e[:, None]  # (2)
+            out[:, of_link, 2] += c + angle.dtype.type(k * self.gap)
             joint = joint + length[k] * d  # (1)
         return out
 

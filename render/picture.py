@@ -46,24 +46,24 @@ class Picture:
 
     def parameters(self) -> dict[str, np.ndarray]:
         """Return every differentiable parameter by path."""
-        found: dict[str, object] = {}
+        values: dict[str, object] = {}
         for name, mesh in self.scene.objects.items():
-            found[f"{name}.vertices"] = self.vertices[name]
+            values[f"{name}.vertices"] = self.vertices[name]
             for kind in _MESH:
                 if getattr(mesh, kind) is not None:
-                    found[f"{name}.{kind}"] = getattr(mesh, kind)
+                    values[f"{name}.{kind}"] = getattr(mesh, kind)
             if mesh.texture is not None:
-                found[f"{name}.texels"] = mesh.texture.texels
-            found |= {f"{name}.{key}": k for key, k in mesh.material.parameters().items()}
+                values[f"{name}.texels"] = mesh.texture.texels
+            values |= {f"{name}.{key}": k for key, k in mesh.material.parameters().items()}
         for name, light in self.scene.lights.items():
-            found |= {f"{name}.{field.name}": getattr(light, field.name) for field in fields(light)}
+            values |= {f"{name}.{f.name}": getattr(light, f.name) for f in fields(light)}
         for name, camera in self.views.items():
-            found |= {f"{name}.{key}": value for key, value in camera.parameters().items()}
+            values |= {f"{name}.{key}": value for key, value in camera.parameters().items()}
             if isinstance(self.rasterizer.blend, Softmax):
-                found |= {f"{name}.{key}": getattr(camera, key) for key in _PLANES}
-        found |= {f"rasterizer.{key}": getattr(self.rasterizer, key) for key in _RASTERIZER}
-        found |= {f"rasterizer.{key}": value for key, value in vars(self.rasterizer.blend).items()}
-        return {path: np.asarray(value, dtype=np.float64) for path, value in found.items()}
+                values |= {f"{name}.{key}": getattr(camera, key) for key in _PLANES}
+        values |= {f"rasterizer.{key}": getattr(self.rasterizer, key) for key in _RASTERIZER}
+        values |= {f"rasterizer.{key}": k for key, k in vars(self.rasterizer.blend).items()}
+        return {path: np.asarray(value, dtype=np.float64) for path, value in values.items()}
 
     def at(self, values: Mapping[str, Any]) -> "Picture":
         """Return the picture with other values of some parameters; what has none is kept."""

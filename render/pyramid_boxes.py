@@ -80,9 +80,9 @@ class Boxes:
                     slice(start - begin, end - begin)
                     for (start, end), (begin, _) in zip(inner, outer, strict=True)
                 )
-                part = level[rows, columns]
-                end = first + part.size
-                np.multiply(part, scale, out=out[first:end].reshape(part.shape))
+                residuals = level[rows, columns]
+                end = first + residuals.size
+                np.multiply(residuals, scale, out=out[first:end].reshape(residuals.shape))
                 first = end
         return out
 

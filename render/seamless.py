@@ -91,8 +91,8 @@ def faces_camera(f, corners, settings):
 def is_seam(f, k, edges, corners, settings):
     """Whether the edge k of a face that is drawn does not soften."""
     a, b = screen_corner(f, (k + 1) % 3, corners), screen_corner(f, (k + 2) % 3, corners)
-    u, own = (b[0] - a[0], b[1] - a[1]), screen_corner(f, k, corners)
-    side = cross2(u, (own[0] - a[0], own[1] - a[1]))
+    u, opposite = (b[0] - a[0], b[1] - a[1]), screen_corner(f, k, corners)
+    side = cross2(u, (opposite[0] - a[0], opposite[1] - a[1]))
     edge = edges.number[f, k]
     for i in range(edges.start[edge], edges.start[edge + 1]):
         g = edges.sides[i] // 3
@@ -170,7 +170,7 @@ def leads(p, v, w, code, screen):
 
 
 @device_fn
-def is_convex_end(p, v, w, own, code, screen):
+def is_convex_end(p, v, w, opposite, code, screen):
     """Whether v is the point of the edge nearest to p, and the outline is convex there."""
     _, _, t = edge_square_distance(p, v, w)
     if t > lit(0.0, t):
@@ -179,7 +179,7 @@ def is_convex_end(p, v, w, own, code, screen):
         return True
     u = (w[0] - v[0], w[1] - v[1])
     turn = cross2(u, (screen[code // 2, 0] - v[0], screen[code // 2, 1] - v[1]))
-    return turn * cross2(u, (own[0] - v[0], own[1] - v[1])) > lit(0.0, turn)
+    return turn * cross2(u, (opposite[0] - v[0], opposite[1] - v[1])) > lit(0.0, turn)
 
 
 @device_fn
@@ -189,34 +189,34 @@ def counts(p, f, k, faces):
         screen_corner(f, (k + 1) % 3, faces.corners),
         screen_corner(f, (k + 2) % 3, faces.corners),
     )
-    own, screen = screen_corner(f, k, faces.corners), faces.screen
+    opposite, screen = screen_corner(f, k, faces.corners), faces.screen
     at_a, at_b = faces.soft[f, 6 + 2 * k], faces.soft[f, 7 + 2 * k]
     if not (leads(p, a, b, at_a, screen) and leads(p, b, a, at_b, screen)):
         return False
-    inner = cross2((b[0] - a[0], b[1] - a[1]), (own[0] - a[0], own[1] - a[1]))
+    inner = cross2((b[0] - a[0], b[1] - a[1]), (opposite[0] - a[0], opposite[1] - a[1]))
     return (
         is_left(p, a, b) != (inner > lit(0.0, inner))  # as `within_face` has it
-        or is_convex_end(p, a, b, own, at_a, screen)
-        or is_convex_end(p, b, a, own, at_b, screen)
+        or is_convex_end(p, a, b, opposite, at_a, screen)
+        or is_convex_end(p, b, a, opposite, at_b, screen)
     )
 
 
 @device_fn
 def edge_weights(k, t):
     """Weights of the three corners at the place t of the edge k."""
-    zero, one = lit(0.0, t), lit(1.0, t)
+    zero, unity = lit(0.0, t), lit(1.0, t)
     if k == 0:
-        return zero, one - t, t
+        return zero, unity - t, t
     if k == 1:
-        return t, zero, one - t
-    return one - t, t, zero
+        return t, zero, unity - t
+    return unity - t, t, zero
 
 
 @device_fn
 def corner_weights(k, like):
     """Weights of the three corners at corner k."""
-    zero, one = lit(0.0, like), lit(1.0, like)
-    return one if k == 0 else zero, one if k == 1 else zero, one if k == 2 else zero
+    zero, unity = lit(0.0, like), lit(1.0, like)
+    return unity if k == 0 else zero, unity if k == 1 else zero, unity if k == 2 else zero
 
 
 @device_fn

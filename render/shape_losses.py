@@ -56,7 +56,7 @@ class ShapeLoss(ABC):
             If the shape does not fit, a number is not finite or a face misses its vertex.
         """
         frames = self.checked(x)
-        return sum((self.frame(one) for one in frames), start=0.0) / len(frames)
+        return sum((self.frame(frame) for frame in frames), start=0.0) / len(frames)
 
     @abstractmethod
     def frame(self, x: np.ndarray) -> float:

@@ -267,21 +267,21 @@ def _picture(library: Path, values: dict[str, list[str]]) -> Texture | None:
 
 def _section(library: Path, name: str) -> dict[str, list[str]] | None:
     """Return the words that define one material; None if nothing does."""
-    found: dict[str, list[str]] | None = None
+    definition: dict[str, list[str]] | None = None
     is_inside = False
     for line in library.read_text(encoding="utf-8", errors="replace").splitlines():
         word, *rest = line.split("#")[0].split() or [""]
         if word == "newmtl":
             is_inside = " ".join(rest) == name
-            found = {} if is_inside else found
-        elif is_inside and found is not None and word:
-            found[word] = rest
-    return found
+            definition = {} if is_inside else definition
+        elif is_inside and definition is not None and word:
+            definition[word] = rest
+    return definition
 
 
 def _coefficients(path: Path, values: dict[str, list[str]]) -> dict[str, Any]:
     """Return the arguments of the material."""
-    found: dict[str, Any] = {}
+    coefficients: dict[str, Any] = {}
     for word, name in NUMBERS.items():
         if word not in values:
             continue
@@ -295,8 +295,8 @@ def _coefficients(path: Path, values: dict[str, list[str]]) -> dict[str, Any]:
                 f"`mesh`: {word} of the material of {path.name} must be {wanted} number(s), got "
                 f"{' '.join(values[word])!r}."
             )
-        found[name] = numbers if wanted == 3 else numbers[0]
-    if not any(found.get("specular", [])):  # matt: Ns says nothing then, and is often 0
-        found.pop("specular", None)
-        found.pop("shininess", None)
-    return found
+        coefficients[name] = numbers if wanted == 3 else numbers[0]
+    if not any(coefficients.get("specular", [])):  # matt: Ns says nothing then, and is often 0
+        coefficients.pop("specular", None)
+        coefficients.pop("shininess", None)
+    return coefficients

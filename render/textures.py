@@ -84,10 +84,10 @@ def texel_cell(uv, image):
 
     The indices are whole numbers of the type of uv, not yet wrapped.
     """
-    half, one = lit(0.5, uv[0]), lit(1.0, uv[0])
-    x = uv[0] * type(one)(image[2]) - half  # (1)
-    y = (one - uv[1]) * type(one)(image[1]) - half  # (2)
-    j, i = type(one)(math.floor(x)), type(one)(math.floor(y))
+    half, unity = lit(0.5, uv[0]), lit(1.0, uv[0])
+    x = uv[0] * type(unity)(image[2]) - half  # (1)
+    y = (unity - uv[1]) * type(unity)(image[1]) - half  # (2)
+    j, i = type(unity)(math.floor(x)), type(unity)(math.floor(y))
     return (i, j), (x - j, y - i)
 
 

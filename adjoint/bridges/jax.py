@@ -159,11 +159,11 @@ def _differentiable(function: Function) -> Callable[[Mapping[str, Any]], dict[st
     def push(primals: Any, tangents: Any) -> tuple[Any, Any]:
         (values,), (pushed,) = primals, tangents
         paths, names = tuple(values), tuple(function.outputs)
-        found = derivative.bind(
+        derivatives = derivative.bind(
             *values.values(), *(pushed[path] for path in paths),
             host=host, paths=paths, inputs=paths, wanted=names, is_reverse=False,
         )  # fmt: skip
-        return record(values), dict(zip(names, found, strict=True))
+        return record(values), dict(zip(names, derivatives, strict=True))
 
     def checked(values: Mapping[str, Any]) -> dict[str, jax.Array]:
         arrays = checks.mapping("values", values, "{'gravity': jax.numpy.zeros(3)}")
@@ -274,11 +274,11 @@ def _one_by_one(args: Sequence[Any], axes: Sequence[Any], **settings: Any) -> tu
         for k, axis in enumerate(axes) if axis is not None
     }  # fmt: skip
 
-    def one(own: Mapping[int, Any]) -> list[Any]:
-        return derivative.bind(*(own.get(k, arg) for k, arg in enumerate(args)), **settings)
+    def call(slices: Mapping[int, Any]) -> list[Any]:
+        return derivative.bind(*(slices.get(k, arg) for k, arg in enumerate(args)), **settings)
 
-    found = jax.lax.map(one, mapped)
-    return found, [0] * len(found)
+    outputs = jax.lax.map(call, mapped)
+    return outputs, [0] * len(outputs)
 
 
 ad.primitive_jvps[derivative] = _jvp

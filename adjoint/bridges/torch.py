@@ -162,8 +162,9 @@ class _Call:
     def run(self, *tensors: Tensor) -> tuple[Tensor, ...]:
         """Return the outputs."""
         self._values = _given(self.paths, tensors)
-        found = self._derivatives.outputs if self._is_recorded else self.function.run(self._values)
-        return self._tensors(self.function.outputs, found)
+        function = self.function
+        outputs = self._derivatives.outputs if self._is_recorded else function.run(self._values)
+        return self._tensors(function.outputs, outputs)
 
     def push(self, *tangents: Any) -> tuple[Tensor, ...]:
         """Return the tangents of the outputs."""
@@ -221,8 +222,8 @@ class _Forward(torch.autograd.Function):
         if not wrt or all(adj is None for adj in adjoints):
             return (None,) * (1 + len(call.paths))
         pull = partial(call.pull, wrt)
-        found = _Derivative.apply(pull, len(adjoints), *adjoints, *ctx.saved_tensors)
-        gradient = dict(zip(wrt, found, strict=True))
+        gradients = _Derivative.apply(pull, len(adjoints), *adjoints, *ctx.saved_tensors)
+        gradient = dict(zip(wrt, gradients, strict=True))
         return (None, *(gradient.get(path) for path in call.paths))
 
     @staticmethod

@@ -146,7 +146,7 @@ def begin_phase(turn, team, args):
     """Turn the adjoint of the new state, and of a frame that shows it, into those of the forces."""
     if turn == 0:
         return False
-    spans, model, pieces, work, adj, is_shared, now = TEAM_ARRAYS(team.own, team.memory, args)
+    spans, model, pieces, work, adj, is_shared, now = TEAM_ARRAYS(team.world, team.memory, args)
     k = step_of(turn, args)
     stored, frame = own_state(spans, args.states, args.rows[k + 2]), args.frames.of_step[k]
     load_rows(team.start, team.stride, is_shared, stored, now)
@@ -162,7 +162,7 @@ def begin_phase(turn, team, args):
 def spread_phase(turn, team, args):
     """Give the points of bodies in pieces the adjoints of their forces."""
     if WITH_BODIES and turn > 0:
-        _, model, pieces, work, adj, _, _ = TEAM_ARRAYS(team.own, team.memory, args)
+        _, model, pieces, work, adj, _, _ = TEAM_ARRAYS(team.world, team.memory, args)
         if pieces.body.size > 0:
             spread_pieces(team.start, team.stride, model.nodes, model.bodies, pieces, work, adj)
             return True
@@ -208,13 +208,13 @@ def adjoint_phase(turn, team, args):
     k, wait, patches = step_of(turn, args), team.wait, args.patches
     step = args.rows[0] + k
     if turn > 0:
-        part, model, _, work, adj, is_shared, now = TEAM_ARRAYS(team.own, team.memory, args)
-        state = shared_or_stored(is_shared, now, own_state(part, args.states, args.rows[k + 2]))
+        spans, model, _, work, adj, is_shared, now = TEAM_ARRAYS(team.world, team.memory, args)
+        state = shared_or_stored(is_shared, now, own_state(spans, args.states, args.rows[k + 2]))
         elements = model.elements
         ADJOINTS(team.threads, wait, step, patches, elements, state, team.memory, work, adj)
     if args.rows[1] > 0 and k > 0:
-        part, model, _, work, _, _, _ = TEAM_ARRAYS(team.own, team.memory, args)
-        before, elements = own_state(part, args.states, args.rows[k + 1]), model.elements
+        spans, model, _, work, _, _, _ = TEAM_ARRAYS(team.world, team.memory, args)
+        before, elements = own_state(spans, args.states, args.rows[k + 1]), model.elements
         FORCES(team.threads, wait, step - 1, patches, elements, before, team.memory, work.slots)
     return True
 
@@ -222,10 +222,10 @@ def adjoint_phase(turn, team, args):
 def sum_phase(turn, team, args):
     """Add up what the elements wrote for pieces of bodies, and their forces."""
     if WITH_BODIES:
-        part, model, pieces, work, adj, _, _ = TEAM_ARRAYS(team.own, team.memory, args)
+        spans, model, pieces, work, adj, _, _ = TEAM_ARRAYS(team.world, team.memory, args)
         if pieces.body.size > 0:
             row = args.rows[step_of(turn, args) + 2] if turn > 0 else 0
-            p = own_state(part, args.states, row).p
+            p = own_state(spans, args.states, row).p
             sum_adjoint_pieces(
                 team.start, team.stride, turn > 0, model.nodes, model.bodies, pieces, work, p, adj
             )
@@ -236,8 +236,8 @@ def sum_phase(turn, team, args):
 def end_phase(turn, team, args):
     """Add up what the elements wrote, for nodes and bodies."""
     if turn > 0:
-        part, model, pieces, work, adj, _, _ = TEAM_ARRAYS(team.own, team.memory, args)
-        p = own_state(part, args.states, args.rows[step_of(turn, args) + 2]).p
+        spans, model, pieces, work, adj, _, _ = TEAM_ARRAYS(team.world, team.memory, args)
+        p = own_state(spans, args.states, args.rows[step_of(turn, args) + 2]).p
         end(team.start, team.stride, WITH_BODIES, model, pieces, work, p, adj)
     return False
 
@@ -269,7 +269,7 @@ def block_arrays_of_reverse(world, memory, args):
 @device_fn
 def fill_reverse(team, args):
     """Write the numbers that a block begins with to its shared memory."""
-    start, stride, world = team.start, team.stride, team.own
+    start, stride, world = team.start, team.stride, team.world
     spans, model, _, _, adj, _, _ = block_arrays_of_reverse(world, team.memory, args)
     places = args.worlds.places
     fill_model(start, stride, places, model_of(world, spans, args.worlds.starts, args.model), model)
@@ -279,8 +279,8 @@ def fill_reverse(team, args):
 @device_fn
 def store_reverse(team, args):
     """Write the cotangents that a block ends with to where they came from."""
-    part, _, _, _, adj, _, _ = block_arrays_of_reverse(team.own, team.memory, args)
-    copy_adjoints(team.start, team.stride, args.worlds.places, adj, own_adjoints(part, args.adj))
+    spans, _, _, _, adj, _, _ = block_arrays_of_reverse(team.world, team.memory, args)
+    copy_adjoints(team.start, team.stride, args.worlds.places, adj, own_adjoints(spans, args.adj))
 
 
 @device_fn
@@ -329,33 +329,33 @@ def load_rows(start, stride, is_shared, stored, now):
 
 
 @device_fn
-def own_frame(part, frames, k):
+def own_frame(spans, frames, k):
     """Return a world's part of the cotangents of frame k, which has no points of bodies."""
     x, v = (
-        cut(frames.x[k], part.node_lo, part.node_hi),
-        cut(frames.v[k], part.node_lo, part.node_hi),
+        cut(frames.x[k], spans.node_lo, spans.node_hi),
+        cut(frames.v[k], spans.node_lo, spans.node_hi),
     )
-    return States(x, v, cut(frames.p[k], part.body_lo, part.body_hi))
+    return States(x, v, cut(frames.p[k], spans.body_lo, spans.body_hi))
 
 
 @device_fn
-def share_work(part, places, memory, work):
+def share_work(spans, places, memory, work):
     """Return a world's work arrays, in shared memory where they have places there."""
-    lo, hi = part.slot_lo, part.slot_hi + 1
+    lo, hi = spans.slot_lo, spans.slot_hi + 1
     return ReverseWork(
         share(cut(work.slots, lo, hi), memory, places[FORCE_SLOTS]),
         share(cut(work.adj_x_slots, lo, hi), memory, places[ADJ_X_SLOTS]),
         share(cut(work.adj_v_slots, lo, hi), memory, places[ADJ_V_SLOTS]),
-        share(cut(work.adj_f, part.row_lo, part.row_hi), memory, places[ADJ_F]),
+        share(cut(work.adj_f, spans.row_lo, spans.row_hi), memory, places[ADJ_F]),
         work.scratch,
     )
 
 
 @device_fn
-def own_adjoints(part, adj):
+def own_adjoints(spans, adj):
     """Return a world's cotangents; those of elements are found by the table, as those of all."""
-    lo, hi, body_lo, body_hi = part.node_lo, part.node_hi, part.body_lo, part.body_hi
-    points = part.row_lo - lo, part.row_hi - hi
+    lo, hi, body_lo, body_hi = spans.node_lo, spans.node_hi, spans.body_lo, spans.body_hi
+    points = spans.row_lo - lo, spans.row_hi - hi
     return PackedVector(
         cut(adj.x, lo, hi), cut(adj.v, lo, hi),
         cut(adj.gravity, lo + body_lo, hi + body_hi), cut(adj.w, lo, hi),
@@ -410,10 +410,10 @@ def pair_tangent_sum_phase(k, team, args):
 
 def tangent_phase(k, team, args):
     """Write the force slots of the elements in step k, and their tangents."""
-    part, model, _, tan, work, is_shared, now, tan_now = TEAM_ARRAYS(team.own, team.memory, args)
+    spans, model, _, tan, work, is_shared, now, tan_now = TEAM_ARRAYS(team.world, team.memory, args)
     a, b, step = args.rows[k + 1], args.rows[k + 2], args.rows[0] + k
-    before, _, _ = states_of_step(part, is_shared, now, args.states, a, b)
-    tan_before, _, _ = states_of_step(part, is_shared, tan_now, args.tan_states, a, b)
+    before, _, _ = states_of_step(spans, is_shared, now, args.states, a, b)
+    tan_before, _, _ = states_of_step(spans, is_shared, tan_now, args.tan_states, a, b)
     both, elements, wait = (before, tan_before), model.elements, team.wait
     TANGENTS(team.threads, wait, step, args.patches, elements, both, team.memory, tan, work)
     return True
@@ -422,7 +422,7 @@ def tangent_phase(k, team, args):
 def tangent_load_phase(k, team, args):
     """Add up the forces on pieces of bodies, and their tangents."""
     if WITH_BODIES:
-        _, model, pieces, tan, work, _, _, _ = TEAM_ARRAYS(team.own, team.memory, args)
+        _, model, pieces, tan, work, _, _, _ = TEAM_ARRAYS(team.world, team.memory, args)
         if pieces.body.size > 0:
             sum_tangent_pieces(
                 team.start, team.stride, model.nodes, model.bodies, pieces, tan.arms, work
@@ -433,18 +433,18 @@ def tangent_load_phase(k, team, args):
 
 def tangent_step_phase(k, team, args):
     """Advance nodes and bodies by step k, and their tangents."""
-    part, model, pieces, tan, work, is_shared, now, tan_now = TEAM_ARRAYS(
-        team.own, team.memory, args
+    spans, model, pieces, tan, work, is_shared, now, tan_now = TEAM_ARRAYS(
+        team.world, team.memory, args
     )
     a, b = args.rows[k + 1], args.rows[k + 2]
-    before, after, stored = states_of_step(part, is_shared, now, args.states, a, b)
+    before, after, stored = states_of_step(spans, is_shared, now, args.states, a, b)
     tan_before, tan_after, tan_stored = states_of_step(
-        part, is_shared, tan_now, args.tan_states, a, b
+        spans, is_shared, tan_now, args.tan_states, a, b
     )
     nodes, dt, step, series = model.nodes, args.numbers[0], args.rows[0] + k, model.elements.series
     for i in range(team.start, nodes.w.size, team.stride):
-        n, world = np.uint64(i), world_at(team.own, nodes, i)
-        gravity = gravity_at(team.own, nodes, i)
+        n, world = np.uint64(i), world_at(team.world, nodes, i)
+        gravity = gravity_at(team.world, nodes, i)
         bad = step_node(n, step, dt, gravity, series, nodes, work.slots, before, after)
         if bad > 0:
             team.lower(args.finite, world, k)
@@ -465,13 +465,13 @@ def tangent_step_phase(k, team, args):
 def tangent_place_phase(k, team, args):
     """Place the points of bodies after step k, and their tangents."""
     if WITH_BODIES:
-        part, model, pieces, tan, _, is_shared, now, tan_now = TEAM_ARRAYS(
-            team.own, team.memory, args
+        spans, model, pieces, tan, _, is_shared, now, tan_now = TEAM_ARRAYS(
+            team.world, team.memory, args
         )
         a, b, bodies = args.rows[k + 1], args.rows[k + 2], model.bodies
         start, stride = team.start, team.stride
-        _, after, stored = states_of_step(part, is_shared, now, args.states, a, b)
-        _, tan_after, tan_stored = states_of_step(part, is_shared, tan_now, args.tan_states, a, b)
+        _, after, stored = states_of_step(spans, is_shared, now, args.states, a, b)
+        _, tan_after, tan_stored = states_of_step(spans, is_shared, tan_now, args.tan_states, a, b)
         if pieces.body.size > 0:
             place_pieces(start, stride, bodies, pieces, after)
             place_tangent_pieces(start, stride, bodies, pieces, tan.arms, after.p, tan_after)
@@ -492,7 +492,7 @@ def tangent_bodies(team, dt, all_tan, model, pieces, tan, work, both, both_after
     nodes, bodies = model.nodes, model.bodies
     (before, tan_before), (after, tan_after) = both, both_after
     for i in range(team.start, bodies.point_ptr.size - 1, team.stride):
-        world = world_at(team.own, nodes, nodes.w.size + i)
+        world = world_at(team.world, nodes, nodes.w.size + i)
         tangent_body(
             i, dt, all_tan.gravity[world], nodes, bodies, pieces, tan, work,
             before, after, tan_before, tan_after,
@@ -527,7 +527,7 @@ def block_arrays_of_tangent(world, memory, args):
 @device_fn
 def fill_tangent(team, args):
     """Write the numbers that a block begins with to its shared memory."""
-    start, stride, world = team.start, team.stride, team.own
+    start, stride, world = team.start, team.stride, team.world
     spans, model, _, _, _, _, now, tan_now = block_arrays_of_tangent(world, team.memory, args)
     places, row = args.worlds.places, args.rows[1]
     fill_model(start, stride, places, model_of(world, spans, args.worlds.starts, args.model), model)
@@ -554,16 +554,16 @@ def twin_kernel(
 
     how: dict[str, Any] = {"in_blocks": in_blocks, "with_bodies": with_bodies}
     forces = chain_of(FORCE_LOOP, [(kind, kind.force) for kind in kinds], in_blocks=in_blocks)
-    own, rest = chain(loop, laws), chain(rest_loop, laws if with_rest else ())
+    twins, rest = chain(loop, laws), chain(rest_loop, laws if with_rest else ())
     calls: dict[str, Any]
     if sweep == "reverse":
         make = make_adjoints if in_blocks else make_adjoints_of_patches
         make_own_forces = make_forces if in_blocks else make_forces_of_patches
-        phases, calls = REVERSE, {"ADJOINTS": make(own, rest), "FORCES": make_own_forces(forces)}
+        phases, calls = REVERSE, {"ADJOINTS": make(twins, rest), "FORCES": make_own_forces(forces)}
         calls |= {"FILL": fill_reverse, "STORE": store_reverse, "EXTRA_TURNS": 1}
     else:
         make = make_tangents if in_blocks else make_tangents_of_patches
-        phases, calls = TANGENT, {"TANGENTS": make(forces, own, rest), "FILL": fill_tangent}
+        phases, calls = TANGENT, {"TANGENTS": make(forces, twins, rest), "FILL": fill_tangent}
     if pair_kind(kinds):
         phases = REVERSE_PAIRS if sweep == "reverse" else TANGENT_PAIRS
         calls |= calls_of_pairs(sweep, next(law for law in laws if kind_of(law).pairs))
@@ -577,10 +577,10 @@ def calls_of_pairs(sweep: str, law: TwinKind | ElementKind) -> dict[str, Callabl
     loop, pairs = LOOPS[sweep][0], kind_of(law).pairs
     assert pairs is not None
     forces = chain_of_pairs(FORCE_LOOP, pairs, pairs.force)
-    own, rest = chain_of_pairs(loop, pairs, getattr(law, loop.name)), make_chain(())
+    twins, rest = chain_of_pairs(loop, pairs, getattr(law, loop.name)), make_chain(())
     if sweep == "reverse":
-        return {"PAIR_ADJOINTS": make_adjoints(own, rest), "PAIR_FORCES": make_forces(forces)}
-    return {"PAIR_TANGENTS": make_tangents(forces, own, rest), "ENDS_WITH": ends_with}
+        return {"PAIR_ADJOINTS": make_adjoints(twins, rest), "PAIR_FORCES": make_forces(forces)}
+    return {"PAIR_TANGENTS": make_tangents(forces, twins, rest), "ENDS_WITH": ends_with}
 
 
 def make_adjoints(chain: Callable, rest_chain: Callable) -> Callable:
@@ -590,10 +590,10 @@ def make_adjoints(chain: Callable, rest_chain: Callable) -> Callable:
     def adjoints(team, wait, step, patches, elements, state, memory, work, adj):
         numbers = (elements.consts, elements.params, elements.series)
         start, stride = team
-        read, (table, own) = (state.x, state.v, work.adj_f), (elements.table, elements.nodes)
+        read, (table, nodes) = (state.x, state.v, work.adj_f), (elements.table, elements.nodes)
         out = (work.adj_x_slots, work.adj_v_slots, adj.params, adj.series)
-        chain(start, stride, step, table, own, read, numbers, out)
-        rest_chain(start, stride, step, table, own, read, numbers, (adj.consts,))
+        chain(start, stride, step, table, nodes, read, numbers, out)
+        rest_chain(start, stride, step, table, nodes, read, numbers, (adj.consts,))
 
     return adjoints
 
@@ -605,13 +605,13 @@ def make_tangents(forces: Callable, chain: Callable, rest_chain: Callable) -> Ca
     def tangents(team, wait, step, patches, elements, both, memory, tan, work):
         start, stride = team
         consts, params, series = elements.consts, elements.params, elements.series
-        (state, tan_state), table, own = both, elements.table, elements.nodes
+        (state, tan_state), table, nodes = both, elements.table, elements.nodes
         read, fields = (state.x, state.v), (state.x, state.v, tan_state.x, tan_state.v)
         with_tangents = (consts, params, series, tan.params, tan.series)
-        forces(start, stride, step, table, own, read, (consts, params, series), (work.slots,))
-        chain(start, stride, step, table, own, fields, with_tangents, (work.tan_slots,))
+        forces(start, stride, step, table, nodes, read, (consts, params, series), (work.slots,))
+        chain(start, stride, step, table, nodes, fields, with_tangents, (work.tan_slots,))
         with_rest = (consts, params, series, tan.consts)
-        rest_chain(start, stride, step, table, own, read, with_rest, (work.tan_slots,))
+        rest_chain(start, stride, step, table, nodes, read, with_rest, (work.tan_slots,))
 
     return tangents
 

@@ -15,8 +15,8 @@ from adjsim.pairs.near import near_elements, near_tiles, near_vector, sum_pairs,
 
 def pull_loop(calls, elements, nodes, bodies, parts, work, step, state, adj):
     """Add what `work.adj_f` gives to positions, velocities and rows."""
-    for part in range(work.scratch.shape[0]):
-        part_adjoints(part, calls, elements, parts, step, state, work, adj)
+    for i_part in range(work.scratch.shape[0]):
+        part_adjoints(i_part, calls, elements, parts, step, state, work, adj)
     add_all_rows(nodes, bodies, work, state, adj)
 
 

@@ -53,11 +53,11 @@ from adjsim.tiles.loop_arrays import Span, States
 
 def twin_kinds(stepper: ModelStepper) -> tuple[TwinKind, ...]:
     """Return the twins of the columns of forces, in order."""
-    found = {}
+    force_of = {}
     for model, columns in zip(stepper.models, stepper.packed.columns, strict=True):
         for column, force in zip(columns, model.forces.values(), strict=True):
-            found.setdefault(column, force)
-    return tuple(twin_of(found[c]).twin_kind(found[c]) for c in range(len(found)))
+            force_of.setdefault(column, force)
+    return tuple(twin_of(force_of[c]).twin_kind(force_of[c]) for c in range(len(force_of)))
 
 
 def scratch_of(stepper: ModelStepper) -> Any:
@@ -230,8 +230,8 @@ class ModelTangent(Tangent):
 
     def load(self, tan_fields: Fields, row: int) -> None:
         """Write the tangents of the initial state to a row."""
-        for field, part in zip(tan_fields, self.initial, strict=True):
-            field[row] = part
+        for field, values in zip(tan_fields, self.initial, strict=True):
+            field[row] = values
 
     def advance(self, k0: int, rows: np.ndarray, fields: Fields, tan_fields: Fields) -> None:
         """Run from state k0, in compiled code from the first step to the last."""

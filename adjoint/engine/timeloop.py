@@ -175,10 +175,10 @@ def turn_rows(span, dt, turn, nodes, bodies, work, p_end, p_begin, adj_frame, ad
 
 @device_fn
 def part_turn(
-    part, calls, nodes, bodies, parts, dt, turn, work, adj_frame, p_end, p_begin, adj
+    i_part, calls, nodes, bodies, parts, dt, turn, work, adj_frame, p_end, p_begin, adj
 ):  # fmt: skip
     """Do what `turn_rows` does, on a part's nodes and bodies."""
-    r, last = parts.range_ptr[part], parts.range_ptr[part + 1] - 1
+    r, last = parts.range_ptr[i_part], parts.range_ptr[i_part + 1] - 1
     if last < r:
         return
     span = span_of(parts.ranges, r, last)
@@ -187,30 +187,30 @@ def part_turn(
 
 
 @device_fn
-def fetch_part(part, parts, state):
+def fetch_part(i_part, parts, state):
     """Ask for a part's nodes, stored long ago, ahead of their use."""
     ranges = parts.ranges
-    for r in range(parts.range_ptr[part], parts.range_ptr[part + 1]):
+    for r in range(parts.range_ptr[i_part], parts.range_ptr[i_part + 1]):
         for n in range(ranges[r, NODE_LO], ranges[r, NODE_HI], ROWS_OF_A_LINE):
             prefetch(state.x, np.uint64(n))
             prefetch(state.v, np.uint64(n))
 
 
 @device_fn
-def part_adjoints(part, calls, elements, parts, step, state, work, adj):
+def part_adjoints(i_part, calls, elements, parts, step, state, work, adj):
     """Undo a part's elements."""
     rows = (elements.consts, elements.params, elements.series)
     out = (work.adj_x_slots, work.adj_v_slots, adj.params, adj.series)
     tiles = parts.tiles
-    for t in range(parts.tile_ptr[part], parts.tile_ptr[part + 1]):
+    for t in range(parts.tile_ptr[i_part], parts.tile_ptr[i_part + 1]):
         force = tiles[t, FORCE]
         head = (
             tiles[t, TILE_LO], tiles[t, TILE_HI], tiles[t, ROW], step,
             elements.table, elements.nodes, (state.x, state.v, work.adj_f), rows,
         )  # fmt: skip
-        call_vjp(calls.vjps, force, (*head, out, work.scratch[part]))
+        call_vjp(calls.vjps, force, (*head, out, work.scratch[i_part]))
         if calls.rests[force] != NO_FUNCTION:
-            call_rest_vjp(calls.rests, force, (*head, (adj.consts,), work.scratch[part]))
+            call_rest_vjp(calls.rests, force, (*head, (adj.consts,), work.scratch[i_part]))
 
 
 class ReverseCalls(NamedTuple):
@@ -231,7 +231,7 @@ TURNS_BESIDES_STEPS = 2
 
 
 @device_fn
-def turn_phase(part, turn, job):
+def turn_phase(i_part, turn, job):
     """End the step after step k, and begin to undo step k, on a part's nodes and bodies."""
     rows, frames = job.steps.rows, job.fields
     last = rows.size - 1
@@ -241,16 +241,16 @@ def turn_phase(part, turn, job):
     frame = frames.of_step[k] if k >= 0 else -1
     what = Turn(job.steps.first + k, k < last, k >= 0, frame >= 0, len(job.calls.forces) > 0)
     state, p_end = state_at(job.states, rows[max(k, 0)]), job.states.p[rows[min(k + 1, last)]]
-    fetch_part(part, job.parts, state)
+    fetch_part(i_part, job.parts, state)
     part_turn(
-        part, job.calls.turn, job.nodes, job.bodies, job.parts, job.steps.dt, what, job.work,
+        i_part, job.calls.turn, job.nodes, job.bodies, job.parts, job.steps.dt, what, job.work,
         state_at(frames, max(frame, 0)), p_end, state.p, job.vector,
     )  # fmt: skip
     return 0
 
 
 @device_fn
-def adjoint_phase(part, turn, job):
+def adjoint_phase(i_part, turn, job):
     """Undo a part's elements in step k; compute the forces of the step that is undone next.
 
     Undoing a step may read its forces.
@@ -260,12 +260,12 @@ def adjoint_phase(part, turn, job):
     if 0 <= k < rows.size:
         state = state_at(job.states, rows[k])
         part_adjoints(
-            part, job.calls, job.elements, job.parts, first + k, state, job.work, job.vector
+            i_part, job.calls, job.elements, job.parts, first + k, state, job.work, job.vector
         )
     if len(job.calls.forces) > 0 and k > 0:
         before = state_at(job.states, rows[k - 1])
         part_forces(
-            part, job.calls.forces, job.elements, job.parts, first + k - 1, before, job.work
+            i_part, job.calls.forces, job.elements, job.parts, first + k - 1, before, job.work
         )
     return 0
 
@@ -288,40 +288,40 @@ def adjoint_and_pair_phase(part_index, turn, job):
 
 
 @device_fn
-def pair_adjoint_sum_phase(part, turn, job):
+def pair_adjoint_sum_phase(i_part, turn, job):
     """Add up what the pairs wrote in step k."""
     rows, pairs = job.steps.rows, job.elements
     if 0 <= rows.size - turn < rows.size:
-        sum_pairs(part, pairs, pairs.more_slots, job.work.adj_x_slots)
-        sum_pairs(part, pairs, pairs.v_slots, job.work.adj_v_slots)
-        sum_params(part, pairs, job.vector.params)
+        sum_pairs(i_part, pairs, pairs.more_slots, job.work.adj_x_slots)
+        sum_pairs(i_part, pairs, pairs.v_slots, job.work.adj_v_slots)
+        sum_params(i_part, pairs, job.vector.params)
     return 0
 
 
 @device_fn
-def watch_back_phase(part, turn, job):
+def watch_back_phase(i_part, turn, job):
     """Make a part's list serve the step that is undone next."""
     rows, pairs = job.steps.rows, job.elements
     k = rows.size - turn
-    if k > 0 and makes_lists(part, pairs):
-        serve(pairs, pairs.shares[part, 0], job.states.x[rows[k - 1]])
+    if k > 0 and makes_lists(i_part, pairs):
+        serve(pairs, pairs.shares[i_part, 0], job.states.x[rows[k - 1]])
     return 0
 
 
 @device_fn
-def pair_force_phase(part, turn, job):
+def pair_force_phase(i_part, turn, job):
     """Compute the forces of a part's pairs in the step that is undone next."""
     k = job.steps.rows.size - turn
     if len(job.calls.forces) > 0 and k > 0:
-        near_forces(part, k - 1, job)
+        near_forces(i_part, k - 1, job)
     return 0
 
 
 @device_fn
-def next_sum_phase(part, turn, job):
+def next_sum_phase(i_part, turn, job):
     """Add up the forces of the pairs in the step that is undone next."""
     if len(job.calls.forces) > 0 and job.steps.rows.size - turn > 0:
-        sum_pairs(part, job.elements, job.elements.slots, job.work.slots)
+        sum_pairs(i_part, job.elements, job.elements.slots, job.work.slots)
     return 0
 
 

@@ -7,9 +7,9 @@ from adjsim.reduced.joint_friction import smooth_sign
 
 
 @device_fn
-def drive_vjp(q, w, own, adj_tau):
-    """Pull adj_tau back through `drive`: q, w and `own`; that of the motor is adj_tau."""
-    b, dry, width, k_s, rest, k_l, low, high = own
+def drive_vjp(q, w, params, adj_tau):
+    """Pull adj_tau back through `drive`: q, w and `params`; that of the motor is adj_tau."""
+    b, dry, width, k_s, rest, k_l, low, high = params
     sign = smooth_sign(w, width)  # (1) replayed
     out = beyond(q, low, high)  # (2) replayed
 

@@ -43,9 +43,9 @@ def bilinear_offsets_vjp(f, s, t, adj):
 @device_fn
 def corner_weight(corner, s, t):
     """Return the slope of `bilinear` in one of its corner values, 0 to 3."""
-    one = lit(1, s)
-    across = s if corner % 2 == 1 else one - s  # (2), (3)
-    return across * t if corner > 1 else across * (one - t)  # (4)
+    unity = lit(1, s)
+    across = s if corner % 2 == 1 else unity - s  # (2), (3)
+    return across * t if corner > 1 else across * (unity - t)  # (4)
 
 
 @device_fn

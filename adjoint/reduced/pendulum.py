@@ -33,7 +33,7 @@ class PendulumSweep(Sweep):
     ) -> None:
         xp, n_angles = stepper.xp, twin.kind.n_angles
         self.twin, self.stepper, self.steps, self.wanted = twin, stepper, steps, wanted
-        flat = tuple(part.reshape(-1, n_angles) for part in adj_frames)
+        flat = tuple(field.reshape(-1, n_angles) for field in adj_frames)
         self.frames = to_device(flat, stepper.device)
         self.adj = (
             *stepper.allocate(1),
@@ -53,7 +53,7 @@ class PendulumSweep(Sweep):
     def adjoint(self) -> Fields:
         """Return the adjoint of angles and rates."""
         shape = self.stepper.system.SHAPE
-        return tuple(to_host(part).reshape(shape) for part in self.adj[:2])
+        return tuple(to_host(field).reshape(shape) for field in self.adj[:2])
 
     def finish(self) -> dict[str, np.ndarray]:
         """Add the cotangent of state 0, if it is a frame, and return the wanted gradient."""
@@ -65,7 +65,7 @@ class PendulumSweep(Sweep):
     def gradient(self, wanted: Sequence[str]) -> dict[str, np.ndarray]:
         """Return the gradient of the steps that are undone, of wanted parameters."""
         system = self.stepper.system
-        adj_q, adj_u, params, series = (part.astype(np.float64) for part in to_host(self.adj))
+        adj_q, adj_u, params, series = (array.astype(np.float64) for array in to_host(self.adj))
         gradient: dict[str, np.ndarray] = dict(zip(STATE, (adj_q, adj_u), strict=True))
         constants = system.constants()
         ends = np.cumsum([value.size for value in constants.values()])
@@ -106,8 +106,8 @@ class PendulumTangent(Tangent):
 
     def load(self, tan_fields: Fields, row: int) -> None:
         """Write the tangents of angles and rates to a row."""
-        for field, part in zip(tan_fields, self.initial, strict=True):
-            field[row] = part
+        for field, values in zip(tan_fields, self.initial, strict=True):
+            field[row] = values
 
     def advance(self, k0: int, rows: np.ndarray, fields: Fields, tan_fields: Fields) -> None:
         """Run from state k0, in compiled code from the first step to the last."""

@@ -71,7 +71,7 @@ class SmokeSweep(Sweep):
     ) -> None:
         self.stepper, self.steps, self.wanted = stepper, steps, wanted
         self.frames = to_device(adj_frames, stepper.device)
-        self.adj = tuple(stepper.xp.zeros(part.shape[1:], stepper.dtype) for part in adj_frames)
+        self.adj = tuple(stepper.xp.zeros(field.shape[1:], stepper.dtype) for field in adj_frames)
 
     def undo(self, start: int, rows: np.ndarray, fields: Fields) -> None:
         """Undo len(rows) steps, the last one first."""
@@ -120,8 +120,8 @@ class SmokeTangent(Tangent):
 
     def load(self, tan_fields: Fields, row: int) -> None:
         """Write the tangents of velocity and density to a row."""
-        for field, part in zip(tan_fields, self.initial, strict=True):
-            field[row] = part
+        for field, values in zip(tan_fields, self.initial, strict=True):
+            field[row] = values
 
     def advance(self, k0: int, rows: np.ndarray, fields: Fields, tan_fields: Fields) -> None:
         """Run from state k0."""

@@ -166,30 +166,30 @@ def _diagnose_frame(sight: "_Sight", adj_x: np.ndarray, adj: np.ndarray) -> Diag
     blend, spread = sight.rasterizer.blend, sight.rasterizer.spread
     softness = 0.0 if isinstance(blend, Hard) else float(np.sqrt(spread)) * sight.height / 2.0
 
-    def found(reason: Reason, distance: float = np.inf) -> Diagnosis:
+    def diagnosis(reason: Reason, distance: float = np.inf) -> Diagnosis:
         return Diagnosis(reason, pull, distance, softness)
 
     pull = 0.0
     if largest == 0.0:
-        return found(Reason.FLAT_LOSS)
+        return diagnosis(Reason.FLAT_LOSS)
     pull = sight.pull(adj_x) / largest
     if not sight.is_drawn.any():
-        return found(sight.why_not_drawn())
+        return diagnosis(sight.why_not_drawn())
     outline, adj = sight.outline(), adj / largest
     looked_at = np.abs(adj).max(axis=-1) > TINY
     distance = nearest(np.argwhere(looked_at)[:, ::-1].astype(float), outline)  # column, row
     if pull > TINY:
-        return found(Reason.MOVES, distance)
+        return diagnosis(Reason.MOVES, distance)
     covered = sight.covered()
     away = sight.from_the_image(outline)
     if not covered.any() and away > FELT * softness:
-        return found(Reason.OUTSIDE, away)
+        return diagnosis(Reason.OUTSIDE, away)
     reason = sight.why_not_felt(adj, looked_at, distance)
     if reason is None and FELT * softness < distance <= NEXT_PIXEL:
         reason = Reason.SATURATED
     if reason is None:
         reason = Reason.INSIDE if covered[looked_at].all() else Reason.NO_OVERLAP
-    return found(reason, distance)
+    return diagnosis(reason, distance)
 
 
 class _Sight:

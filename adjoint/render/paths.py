@@ -50,7 +50,7 @@ class Packed(NamedTuple):
 def zeros(job: Job) -> Packed:
     """Return room for the adjoints of one frame."""
     dtype = job.x.dtype
-    floats = [np.zeros(part.shape, dtype) if part.dtype == dtype else part for part in job.scene]
+    floats = [np.zeros(a.shape, dtype) if a.dtype == dtype else a for a in job.scene]
     scene, shape = PackedScene(*floats), job.background_shape
     scene = scene._replace(
         background=np.zeros((1, 1, 3) if len(shape) == 1 else shape, job.x.dtype)
@@ -64,34 +64,34 @@ def views(scene: Scene, job: Job, packed: Packed) -> dict[str, np.ndarray]:
 
     Writing to a part writes to the arrays. A material's coefficient keeps its three channels.
     """
-    part = packed.scene
+    arrays = packed.scene
     out, n_colors = {}, 0
     for i, (name, mesh) in enumerate(scene.objects.items()):
         nodes = slice(int(job.offsets[i]), int(job.offsets[i + 1]))
         faces = slice(int(job.face_offsets[i]), int(job.face_offsets[i + 1]))
         out[f"{name}.vertices"] = packed.x[..., nodes, :]
         if mesh.face_colors is not None:
-            out[f"{name}.face_colors"] = part.face_colors[faces]
+            out[f"{name}.face_colors"] = arrays.face_colors[faces]
         if mesh.vertex_colors is not None:
             first_color, n_colors = n_colors, n_colors + len(mesh.vertex_colors)
-            out[f"{name}.vertex_colors"] = part.vertex_colors[first_color:n_colors]
+            out[f"{name}.vertex_colors"] = arrays.vertex_colors[first_color:n_colors]
         if mesh.texture is not None:
             first, height, width, _, first_uv = (int(n) for n in job.scene.images[i])
-            texels = part.texels[first : first + height * width]
+            texels = arrays.texels[first : first + height * width]
             out[f"{name}.texels"] = texels.reshape(height, width, 3)
-            out[f"{name}.uv"] = part.uv[first_uv : first_uv + len(mesh.uv)]
+            out[f"{name}.uv"] = arrays.uv[first_uv : first_uv + len(mesh.uv)]
         for key in mesh.material.parameters():
-            out[f"{name}.{key}"] = getattr(part, key)[i]
+            out[f"{name}.{key}"] = getattr(arrays, key)[i]
     for k, (name, light) in enumerate(scene.lights.items()):
         if isinstance(light, SphericalHarmonics):
-            out[f"{name}.coefficients"] = part.harmonics
+            out[f"{name}.coefficients"] = arrays.harmonics
             continue
-        out[f"{name}.direction"] = part.directions[k]
-        out[f"{name}.color"] = part.lights[k]
+        out[f"{name}.direction"] = arrays.directions[k]
+        out[f"{name}.color"] = arrays.lights[k]
     names = ("kappa", *NUMBERS[1:], "sigma") if job.has_kappa else NUMBERS
     for k, name in enumerate(names):
         out[f"rasterizer.{name}"] = packed.numbers[k : k + 1].reshape(())
-    out["rasterizer.background"] = part.background.reshape(job.background_shape)
+    out["rasterizer.background"] = arrays.background.reshape(job.background_shape)
     return out
 
 
@@ -128,7 +128,7 @@ def shapes(
 
 def named(cameras: Sequence[AnyCamera], *, many: bool) -> dict[str, AnyCamera]:
     """Return the cameras by the paths that their gradients begin with."""
-    return {f"camera.{i}" if many else "camera": one for i, one in enumerate(cameras)}
+    return {f"camera.{i}" if many else "camera": camera for i, camera in enumerate(cameras)}
 
 
 def asked(shapes: Mapping[str, tuple], wrt: Iterable[str] | None) -> dict[str, tuple]:
@@ -146,10 +146,10 @@ def known_path(argument: str, path: str, shapes: Mapping[str, tuple]) -> str:
     numbered = [key for key in shapes if re.fullmatch(r"camera\.\d+\.\w+", key)]
     owner, _, name = str(path).rpartition(".")
     if owner == "camera" and numbered:
-        own = [key for key in numbered if key.endswith(f".{name}")]
-        ends = [own[0], own[-1]] if own else [numbered[0], numbered[-1]]
-        is_of_all = len(own) == len({key.split(".")[1] for key in numbered}) > 2
-        which = "` to `".join(ends) if is_of_all or not own else "`, `".join(own)
+        matching = [key for key in numbered if key.endswith(f".{name}")]
+        ends = [matching[0], matching[-1]] if matching else [numbered[0], numbered[-1]]
+        is_of_all = len(matching) == len({key.split(".")[1] for key in numbered}) > 2
+        which = "` to `".join(ends) if is_of_all or not matching else "`, `".join(matching)
         raise ValueError(
             f"Unknown path in `{argument}` `{path}`: the cameras are a sequence, and a path says "
             f"which of them. Known: `{which}`."
@@ -206,20 +206,20 @@ def _sums(
     """
     sums: dict[tuple[str, int], np.ndarray] = {}
 
-    def add(path: str, frame: int, part: np.ndarray) -> None:
+    def add(path: str, frame: int, term: np.ndarray) -> None:
         if (path, frame) in sums:
-            sums[path, frame] += part
+            sums[path, frame] += term
         else:
-            sums[path, frame] = part.copy()
+            sums[path, frame] = term.copy()
 
     n_frames, k = len(job.x), 0
     for packed in frames:
         for n, image in enumerate(_images(packed)):
             add(owners[k // n_frames], 0, image.view)
             add(f"{owners[k // n_frames]}.planes", 0, image.numbers[CLIPPING])
-            for path, part in views(scene, job, image).items():
+            for path, term in views(scene, job, image).items():
                 if path in shape_of and (n == 0 or _has_images(path)):
-                    add(path, k % n_frames if _moves(path, shape_of[path]) else 0, part)
+                    add(path, k % n_frames if _moves(path, shape_of[path]) else 0, term)
             k += 1
     return sums
 

@@ -46,11 +46,11 @@ def rods_and_bobs_jvp(
     for k in range(shape.n_links):
         d, e = directions(angle[:, k])
         tan_d, tan_e = e * tan_angle[:, k, None], -d * tan_angle[:, k, None]
-        own = shape.link == k
-        a, h, b, _ = place[own].T
+        of_link = shape.link == k
+        a, h, b, _ = place[of_link].T
         along = (a * length[k] + h)[None, :, None] * tan_d[:, None]
         stretch = (a * tan_length[k])[None, :, None] * d[:, None]
-        tan[:, own] = tan_joint[:, None] + along + stretch + b[:, None] * tan_e[:, None]  # (2)
+        tan[:, of_link] = tan_joint[:, None] + along + stretch + b[:, None] * tan_e[:, None]  # (2)
         tan_joint = tan_joint + tan_length[k] * d + length[k] * tan_d  # (1)
     return tan
 
@@ -89,18 +89,18 @@ def rods_and_bobs_vjp(
     adj_joint = np.zeros((n_frames, 3), dtype)
     for k in reversed(range(shape.n_links)):
         d, e = directions(angle[:, k])
-        own = shape.link == k
-        a, h, b, _ = place[own].T
+        of_link = shape.link == k
+        a, h, b, _ = place[of_link].T
 
         # (1) P' = P + l d
         adj_length[k] = np.sum(d * adj_joint)
         adj_d = length[k] * adj_joint
 
         # (2) p = P + (a l + h) d + b e + depth
-        adj_joint = adj_joint + adj[:, own].sum(axis=1)
-        adj_length[k] += np.sum(d * np.einsum("v,fvc->fc", a, adj[:, own]))
-        adj_d += np.einsum("v,fvc->fc", a * length[k] + h, adj[:, own])
-        adj_e = np.einsum("v,fvc->fc", b, adj[:, own])
+        adj_joint = adj_joint + adj[:, of_link].sum(axis=1)
+        adj_length[k] += np.sum(d * np.einsum("v,fvc->fc", a, adj[:, of_link]))
+        adj_d += np.einsum("v,fvc->fc", a * length[k] + h, adj[:, of_link])
+        adj_e = np.einsum("v,fvc->fc", b, adj[:, of_link])
 
         # d' = e theta', e' = -d theta'
         adj_angle[:, k] = np.sum(e * adj_d - d * adj_e, axis=1)

@@ -38,7 +38,7 @@ def shape_loss_jvp(loss: ShapeLoss, x: Any, tan_x: Any) -> float:
     frames = loss.checked(x)
     tangents = checks.array("tan_x", tan_x, np.shape(x)).reshape(frames.shape)
     push = TWINS[type(loss)][0]
-    pushed = [push(loss, one, tangent) for one, tangent in zip(frames, tangents, strict=True)]
+    pushed = [push(loss, frame, tangent) for frame, tangent in zip(frames, tangents, strict=True)]
     return sum(pushed, start=0.0) / len(frames)
 
 
@@ -65,7 +65,7 @@ def shape_loss_vjp(loss: ShapeLoss, x: Any, adj: float = 1.0) -> np.ndarray:
     """
     frames = loss.checked(x)
     pull = TWINS[type(loss)][1]
-    return np.stack([pull(loss, one, adj / len(frames)) for one in frames]).reshape(np.shape(x))
+    return np.stack([pull(loss, frame, adj / len(frames)) for frame in frames]).reshape(np.shape(x))
 
 
 def laplacian_jvp(loss: Laplacian, x: np.ndarray, tan_x: np.ndarray) -> float:
@@ -159,8 +159,8 @@ def normal_consistency_vjp(loss: NormalConsistency, x: np.ndarray, adj: float) -
     a_2, b_2 = np.cross(x_2 - x_3, adj_m_2), np.cross(adj_m_2, x_2 - x_4)
     a_1, b_1 = np.cross(x_1 - x_4, adj_m_1), np.cross(adj_m_1, x_1 - x_3)
     adj_x = np.zeros_like(x)
-    for k, part in enumerate((a_1 + b_1, a_2 + b_2, -a_1 - b_2, -b_1 - a_2)):
-        np.add.at(adj_x, loss.hinges[:, k], part)
+    for k, adj_corner in enumerate((a_1 + b_1, a_2 + b_2, -a_1 - b_2, -b_1 - a_2)):
+        np.add.at(adj_x, loss.hinges[:, k], adj_corner)
     return adj_x
 
 

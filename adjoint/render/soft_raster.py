@@ -57,11 +57,11 @@ class Drawing(NamedTuple):
 
         def work(view: int, frame: int, pool: Pool) -> None:
             job, of_view = jobs[view], (layers[view], tangents[view])
-            found = recall_frame(job, frame, kept[view * len(job.x) + frame])
+            kept_frame = recall_frame(job, frame, kept[view * len(job.x) + frame])
             draw_samples(
                 job,
                 tan_images[view, frame],
-                lambda room: draw_frame_jvp(job, frame, found, *of_view, room, pool),
+                lambda room: draw_frame_jvp(job, frame, kept_frame, *of_view, room, pool),
             )
 
         for_each_frame(jobs, threads, work)
@@ -79,8 +79,8 @@ class Drawing(NamedTuple):
         def work(view: int, frame: int, pool: Pool) -> paths.Packed:
             job = jobs[view]
             adj_samples = average_vjp(adj[view, frame], job.samples)
-            found = recall_frame(job, frame, kept[view * len(job.x) + frame])
-            return draw_frame_vjp(job, frame, found, layers[view], adj_samples, pool)
+            kept_frame = recall_frame(job, frame, kept[view * len(job.x) + frame])
+            return draw_frame_vjp(job, frame, kept_frame, layers[view], adj_samples, pool)
 
         return frame_by_frame(jobs, threads, work)
 

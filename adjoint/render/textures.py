@@ -31,7 +31,7 @@ class TexelRecords(NamedTuple):
     """What fragments add to the adjoints of texels, a column each."""
 
     at: Any  # (4, n) int32, the texels; -1 in the first where there is no record
-    part: Any  # (5, n) fractions f and g, adjoint of the colour
+    values: Any  # (5, n) fractions f and g, adjoint of the colour
     total: Any  # (n_texels, 3) what is added to at once, or (0, 3) where records are kept
 
 
@@ -42,8 +42,8 @@ def record_bytes(dtype: np.dtype) -> int:
 
 def empty_records(xp: Any, n: int, dtype: Any) -> TexelRecords:
     """Return room for n records; xp is NumPy, or CuPy for a GPU."""
-    at, part = xp.empty((4, n), np.int32), xp.empty((5, n), dtype)
-    return TexelRecords(at, part, xp.empty((0, 3), dtype))
+    at, values = xp.empty((4, n), np.int32), xp.empty((5, n), dtype)
+    return TexelRecords(at, values, xp.empty((0, 3), dtype))
 
 
 @device_fn
@@ -84,8 +84,8 @@ def texture_color_vjp(f, w, scene, adj_C, records, k):
     # (3) C = blend of four texels
     for c in range(4):
         records.at[c, k] = at[c]
-    records.part[0, k], records.part[1, k] = a, b
-    records.part[2, k], records.part[3, k], records.part[4, k] = adj_C
+    records.values[0, k], records.values[1, k] = a, b
+    records.values[2, k], records.values[3, k], records.values[4, k] = adj_C
     return between_vjp(a, b, four_texels_at(at, scene.texels), corners, image, adj_C)
 
 
@@ -112,8 +112,8 @@ def between_vjp(a, b, four, corners, image, adj_C):
 @device_fn
 def texel_weight(c, f, g):
     """Weight of texel c of four between them: what its adjoint gets of adj_C."""
-    one = lit(1.0, f)
-    across, down = f if c % 2 == 1 else one - f, g if c >= 2 else one - g
+    unity = lit(1.0, f)
+    across, down = f if c % 2 == 1 else unity - f, g if c >= 2 else unity - g
     return down * across
 
 
@@ -137,12 +137,12 @@ def _add_texels(at, step, fragments, first, stride, n, adj_texels):
 add_texels = shared_fn(_add_texels)  # one signature, one copy: the same bits everywhere
 
 
-def _add_tiles(at, part, place, count, adj_texels):
+def _add_tiles(at, values, place, count, adj_texels):
     """Add what the records of every tile hold, from place[tile] on, to the adjoints of texels."""
     stride = np.uint64(at.shape[0] // 4)
     for tile in range(count.shape[0]):
         first = np.uint64(place[tile])
-        add_texels(at[first:], stride, part, first, stride, count[tile], adj_texels)
+        add_texels(at[first:], stride, values, first, stride, count[tile], adj_texels)
 
 
 add_tiles = cpu_kernel(_add_tiles)
@@ -152,7 +152,7 @@ def add_records(
     records: TexelRecords, place: np.ndarray, count: np.ndarray, adj_texels: np.ndarray
 ) -> None:
     """Add the records of tiles, count[tile] from place[tile] on, to the adjoints of texels."""
-    add_tiles(records.at.ravel(), records.part.ravel(), place, count, adj_texels)
+    add_tiles(records.at.ravel(), records.values.ravel(), place, count, adj_texels)
 
 
 def _add_uv(uv_faces, adj_faces, adj_uv):

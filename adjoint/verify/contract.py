@@ -70,15 +70,15 @@ def element_input(force, e, x, v):
 
 def flat(parts):
     """Nested tuples of numbers as one vector."""
-    return np.array([value for part in parts for value in np.ravel(part)], dtype=np.float64)
+    return np.array([value for block in parts for value in np.ravel(block)], dtype=np.float64)
 
 
 def shaped(vector, like):
     """One vector as nested tuples shaped like some others: the inverse of `flat`."""
     out, start = [], 0
-    for part in like:
-        size = np.size(part)
-        block = np.reshape(vector[start : start + size], np.shape(part))
+    for array in like:
+        size = np.size(array)
+        block = np.reshape(vector[start : start + size], np.shape(array))
         out.append(vectors(block) if block.ndim == 2 else numbers(block))
         start += size
     return tuple(out)
@@ -249,9 +249,9 @@ class ForceContract(ABC):
         tans = [rollout_jvp(model, state, dt, 1, tangents, threads=threads) for threads in (1, 2)]
         np.testing.assert_array_equal(runs[0].trajectory.v, runs[1].trajectory.v)
         np.testing.assert_array_equal(tans[0][1].v, tans[1][1].v)
-        one, two = (run.vjp(adj, adj) for run in runs)
-        for path in one:
-            np.testing.assert_array_equal(one[path], two[path], err_msg=path)
+        serial, parallel = (run.vjp(adj, adj) for run in runs)
+        for path in serial:
+            np.testing.assert_array_equal(serial[path], parallel[path], err_msg=path)
 
     def test_float32_follows_float64(self, case):
         force, x, v = case

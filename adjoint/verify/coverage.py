@@ -293,12 +293,12 @@ def _check_inert(system: str, problem: Problem, parameter: str, seed: int) -> Ce
     tangent = _scale(value) * unit(rng, value.size).reshape(value.shape)
     moved = problem.forward({**problem.point, parameter: value + LARGEST_STEP * tangent})
     adj = rng.standard_normal(y.shape)
-    found = {
+    changes = {
         "outputs": moved - y,
         "jvp": problem.jvp({parameter: tangent}),
         "vjp": problem.vjp(adj, [parameter])[parameter],
     }
-    wrong = [name for name, change in found.items() if np.any(change)]
+    wrong = [name for name, change in changes.items() if np.any(change)]
     inf, nan = float("inf"), float("nan")
     reason = f"it does not act, yet {', '.join(wrong)} not zero" if wrong else ""
     return Cell(system, parameter, inf, 0, 0.0, nan, 0.0, 0, inf, 0.0, 0.0, reason, is_inert=True)

@@ -59,6 +59,6 @@ def declared_parameters() -> set[tuple[str, str]]:
         for parameter in inspect.signature(vjp).parameters
         if not parameter.startswith(("target", "adj"))
     }
-    found = forces | others | rendered | image_losses | state_losses
-    found = {(owner, name) for owner, name in found if name not in FIXED}
-    return found | STATE | VERTICES | DENSITY | PLANES
+    declared = forces | others | rendered | image_losses | state_losses
+    declared = {(owner, name) for owner, name in declared if name not in FIXED}
+    return declared | STATE | VERTICES | DENSITY | PLANES

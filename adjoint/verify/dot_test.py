@@ -170,8 +170,8 @@ def symmetry_test(
     point = Point.of(x, scale)
 
     def product(t: np.ndarray) -> np.ndarray:
-        found = hvp(point.layout.restore(point.scale * t))
-        return point.scale * point.layout.flat("hvp(direction)", found)
+        pushed = hvp(point.layout.restore(point.scale * t))
+        return point.scale * point.layout.flat("hvp(direction)", pushed)
 
     units = np.ones(point.layout.size)
     return dot_test(product, product, units, n_pairs=n_pairs, tolerance=tolerance, seed=seed)

@@ -77,12 +77,12 @@ def known_at_point(problem: Problem) -> Problem:
     def once(f: Callable[[Values], np.ndarray]) -> Callable[[Values], np.ndarray]:
         at_point = cache(lambda: f(problem.point))
 
-        def found(values: Values) -> np.ndarray:
+        def remembered(values: Values) -> np.ndarray:
             moved = changed(values, problem.point).items()
             is_point = all(np.array_equal(value, problem.point[path]) for path, value in moved)
             return at_point() if is_point else f(values)
 
-        return found
+        return remembered
 
     return replace(problem, forward=once(problem.forward), margins=once(problem.margins))
 

@@ -184,12 +184,12 @@ def taylor_test(
 
     noise = noise_of(lambda h: phi(h * eps0))
     change = np.array([phi(h) for h in eps]) - phi(0.0)
-    found = replace(_judge(eps, change, float(grad @ d), noise, minimum_slope), kink=kink)
+    test = replace(_judge(eps, change, float(grad @ d), noise, minimum_slope), kink=kink)
     if hvp is None:
-        return found
+        return test
     curvature = float(d @ point.layout.flat("hvp(direction)", hvp(point.layout.restore(d))))
     r2 = np.abs(change - eps * float(grad @ d) - 0.5 * np.square(eps) * curvature)
-    return _judge_second(replace(found, r2=r2))
+    return _judge_second(replace(test, r2=r2))
 
 
 def _gradient_at(point: Point, gradient: Vector | Callable[..., Vector]) -> np.ndarray:

@@ -18,11 +18,11 @@ from adjsim.jit.backend import device_fn, lit
 @device_fn
 def natural_log(J):
     """Return log J; NaN for J <= 0."""
-    zero, one = lit(0, J), lit(1, J)
+    zero, unity = lit(0, J), lit(1, J)
     w4 = math.sqrt(J if zero < J else lit(math.nan, J))
     w2 = math.sqrt(w4)
     w = math.sqrt(w2)
-    u = (J - one) / ((w4 + one) * (w2 + one) * (w + one) * (w + one))
+    u = (J - unity) / ((w4 + unity) * (w2 + unity) * (w + unity) * (w + unity))
     return lit(16, J) * u * odd_series(u * u)
 
 

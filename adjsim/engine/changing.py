@@ -113,9 +113,9 @@ class ChangingPairs:
             "places": np.concatenate([contact.places for contact in sets]),
             "param_places": np.array([contact.params[0] for contact in sets]),
         }
-        self.found: list[FoundPairs] = []
-        self.away: list[np.ndarray] = []  # of x, each row was from where `found` counts it
-        self.changed: list[np.ndarray | None] = []  # which rows `found` is new of; None: of all
+        self.found_pairs: list[FoundPairs] = []
+        self.away: list[np.ndarray] = []  # of x, each row was from where `found_pairs` counts it
+        self.changed: list[np.ndarray | None] = []  # rows with new `found_pairs`; None: all
         self.x: Any = None  # positions of all rows where they were found
         self.near: Any = None  # `NearPairs`
         self.reaches: list[float] = []
@@ -132,29 +132,29 @@ class ChangingPairs:
     def find(self, x: np.ndarray) -> None:
         """Find the pairs near positions of all rows: of rows that have moved, if these are few."""
         self.x = np.array(x)
-        near, before = self.near, self.found
+        near, before = self.near, self.found_pairs
         if near is None:
             self.reaches = [c.force.reach(self.x[c.rows]) for c in self.sets]
         rho = np.array([contact.force.thickness for contact in self.sets])
         allowances = 0.5 * (np.array(self.reaches) - rho)
         starts, ways, drifts = [], [], np.zeros((len(self.sets), 3))
-        self.found, self.away, self.changed = [], [], []
+        self.found_pairs, self.away, self.changed = [], [], []
         for k, (contact, reach) in enumerate(zip(self.sets, self.reaches, strict=True)):
             at, force = self.x[contact.rows], contact.force
             start, changed = self.moved_rows(k, at)
             if near is None or changed is None:
                 room = len(before[k].gaps) * 9 // 8 if before else 0
-                self.found.append(force.find(at, reach, room))
+                self.found_pairs.append(force.find(at, reach, room))
             else:
                 drifts[k] = near.found_drifts[k]
-                self.found.append(force.find_changed(before[k], start, reach, changed))
+                self.found_pairs.append(force.find_changed(before[k], start, reach, changed))
             away = np.sqrt(np.square(at - start - drifts[k]).sum(axis=1))
             sound = np.isfinite(away)
             self.away.append(np.where(sound, away, 0.0))
             ways.append(np.where(sound, away / allowances[k], np.inf))
             self.changed.append(changed)
             starts.append(start)
-        counts = [len(pairs.gaps) for pairs in self.found]
+        counts = [len(pairs.gaps) for pairs in self.found_pairs]
         buffers = self.buffers_for(counts)
         at = self.x[self.lay["rows"]]
         found_at = np.concatenate(starts)
@@ -183,7 +183,7 @@ class ChangingPairs:
             ends=np.zeros(len(at)),
             sum_ptr=np.zeros(len(at) + n_lists, np.int64),
         )
-        for k, pairs in enumerate(self.found):
+        for k, pairs in enumerate(self.found_pairs):
             loop_kernel(take_found)(self.near, k, pairs)
         loop_kernel(make_lists)(self.near, self.x)
 

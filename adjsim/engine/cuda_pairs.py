@@ -90,8 +90,8 @@ def far_thread(i, args):
 @device_fn
 def has_moved_far(pairs, i, x):
     """Whether row i of the surfaces has moved too far since the pairs were found."""
-    own = sub(moved(pairs, i, x), moved(pairs, pairs.guides[i], x))
-    return dot(own, own) > pairs.limits[i]
+    relative = sub(moved(pairs, i, x), moved(pairs, pairs.guides[i], x))
+    return dot(relative, relative) > pairs.limits[i]
 
 
 @device_fn

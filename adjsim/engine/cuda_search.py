@@ -258,7 +258,7 @@ class ServedSteps(NamedTuple):
 
     first: int
     stop: int
-    found: Any
+    pairs: Any
     found_at: Any
 
 
@@ -278,13 +278,13 @@ class KeptPairs:
         """
         if steps.first == 0:
             self.kept = []
-        if self.kept and self.kept[-1].found is steps.found and self.kept[-1].stop == steps.first:
+        if self.kept and self.kept[-1].pairs is steps.pairs and self.kept[-1].stop == steps.first:
             steps = steps._replace(first=self.kept.pop().first)
         inside = [steps.first <= old.first and old.stop <= steps.stop for old in self.kept]
         self.kept = [old for old, is_again in zip(self.kept, inside, strict=True) if not is_again]
         self.kept.append(steps)
         sizes = [
-            sum(array.nbytes for array in leaves((old.found, old.found_at))) for old in self.kept
+            sum(array.nbytes for array in leaves((old.pairs, old.found_at))) for old in self.kept
         ]
         while sizes and sum(sizes) > room:
             del sizes[0], self.kept[0]
@@ -297,7 +297,7 @@ class KeptPairs:
 class PairSearch:
     """The pairs of packed models that were found last, on the device.
 
-    `found` has the elements of pairs in place of rows of X, `pairs` what the kernels of steps take.
+    `found_pairs` has the elements of pairs in place of rows of X, `pairs` what steps take.
     """
 
     def __init__(self, models: Sequence[Model], packed: PackedModels, params: Any) -> None:
@@ -308,7 +308,7 @@ class PairSearch:
         self.rows, self.places, self.param_places = on_device(tuple(map(np.concatenate, columns)))
         self.reaches: list[float] = []
         self.tables: Any = None
-        self.found: Any = None
+        self.found_pairs: Any = None
         self.found_at: Any = None  # positions of elements where they were found
         self.pairs: Any = None
         self.kept = KeptPairs()
@@ -350,11 +350,11 @@ class PairSearch:
         launch(enter_thread, n_seconds, (tables, boxes, *on_device((keys,)), entries))
         search = tables, entries, at, boxes
         n = n_features - n_seconds if checked else self.n_own
-        n_more = self.found.rows.shape[0] + at.shape[0] if checked and since_last else 0
+        n_more = self.found_pairs.rows.shape[0] + at.shape[0] if checked and since_last else 0
         counts = xp.zeros(1 + n + n_more, np.int64)
         launch(count_thread, n, (search, room_for(xp, 0), *on_device((counts[1 : n + 1],))))
         if n_more:
-            args = (tables, self.found, self.found_at, at, *on_device((counts[n + 1 :],)))
+            args = (tables, self.found_pairs, self.found_at, at, *on_device((counts[n + 1 :],)))
             launch(trouble_thread, n_more, args)
         total = xp.cumsum(counts)
         last = int(total[-1])  # the host waits
@@ -363,10 +363,10 @@ class PairSearch:
         self.use(pairs, at)
         return last >= TROUBLE
 
-    def use(self, found: FoundPairs, found_at: Any) -> None:
+    def use(self, found_pairs: FoundPairs, found_at: Any) -> None:
         """Have pairs that were found at positions of elements serve."""
-        is_new = found is not self.found
-        self.found, self.found_at, self.moved_on = found, found_at, False
+        is_new = found_pairs is not self.found_pairs
+        self.found_pairs, self.found_at, self.moved_on = found_pairs, found_at, False
         if is_new:
             self.pairs = self.team_pairs()
 
@@ -381,7 +381,7 @@ class PairSearch:
 
     def team_pairs(self) -> TeamPairs:
         """Return the pairs that were found as elements, and what each row of a surface adds up."""
-        xp, n = array_module(Device.CUDA), self.found.rows.shape[0]
+        xp, n = array_module(Device.CUDA), self.found_pairs.rows.shape[0]
         table, n_entries = make_table((PAIR,), [n], [1]), CORNERS * n
         n_lanes = int(table[0, N_TILES]) * TILE
         keys, none, ptr = xp.empty(n_entries, np.int64), xp.empty(0, self.dtype), self.no_sums
@@ -394,7 +394,7 @@ class PairSearch:
             xp.empty(1, np.int64),
         )  # fmt: skip
         pairs = on_device(pairs)
-        launch(lane_thread, n_lanes, (self.found, pairs, self.params, *on_device((keys,))))
+        launch(lane_thread, n_lanes, (self.found_pairs, pairs, self.params, *on_device((keys,))))
         if n > 0:
             keys = xp.sort(keys)
             (ptr,) = on_device((xp.searchsorted(keys, bare(self.row_keys)),))
@@ -405,7 +405,7 @@ class PairSearch:
         """Return the pairs with tangents of parameters, and room for tangents of forces."""
         xp, n = array_module(Device.CUDA), pairs.pair_params.size
         spread, more = on_device((xp.empty(n, self.dtype), xp.zeros(pairs.slots.size, self.dtype)))
-        args = (self.param_places, self.found.rows, *on_device((params,)), spread)
+        args = (self.param_places, self.found_pairs.rows, *on_device((params,)), spread)
         launch(spread_thread, n // N_PARAMS, args)
         return pairs._replace(more_slots=more, more_params=spread)
 

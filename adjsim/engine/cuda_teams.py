@@ -172,7 +172,7 @@ class Team(NamedTuple):
 
     start: Any
     stride: Any
-    own: Any
+    world: Any
     memory: Any
     threads: Any
     wait: Any
@@ -211,14 +211,14 @@ def run_team(args):  # noqa: C901, PLR0912 -- a branch for each phase
     # 32 bits: these stay in registers while elements, which need most of them, are done.
     if IN_BLOCKS:
         start, stride = np.int32(CUDA.threadIdx.x), np.int32(CUDA.blockDim.x)
-        own, memory = np.int64(CUDA.blockIdx.x), CUDA.shared.array(0, numba.uint8)
+        world, memory = np.int64(CUDA.blockIdx.x), CUDA.shared.array(0, numba.uint8)
         barrier, threads = CUDA.syncthreads, (start, stride)
     else:
         start, stride = np.int32(CUDA.grid(1)), np.int32(CUDA.gridsize(1))
-        own, barrier = -1, CUDA.cg.this_grid().sync
+        world, barrier = -1, CUDA.cg.this_grid().sync
         memory = CUDA.shared.array(0, args.numbers.dtype)
         threads = (CUDA.threadIdx.x, CUDA.blockDim.x, CUDA.blockIdx.x, CUDA.gridDim.x)
-    team = Team(start, stride, own, memory, threads, CUDA.syncthreads, CUDA.atomic.min)
+    team = Team(start, stride, world, memory, threads, CUDA.syncthreads, CUDA.atomic.min)
     if IN_BLOCKS:
         FILL(team, args)
         barrier()
@@ -251,10 +251,10 @@ def team_kernel(
 
     `calls` are what its phases and the loop call: they are bound into them.
     """
-    own: dict[str, Any] = {"IN_BLOCKS": in_blocks, "WITH_BODIES": with_bodies, **calls}
+    bound: dict[str, Any] = {"IN_BLOCKS": in_blocks, "WITH_BODIES": with_bodies, **calls}
     for slot, phase in zip(PHASES, phases, strict=False):
-        own[slot] = device_fn(specialise(phase, f"{phase.__name__}_of_{name}", **own))
-    return specialise(run_team, name, CUDA=cuda_module(), **own)
+        bound[slot] = device_fn(specialise(phase, f"{phase.__name__}_of_{name}", **bound))
+    return specialise(run_team, name, CUDA=cuda_module(), **bound)
 
 
 @device_fn
@@ -297,54 +297,54 @@ def all_of(states):
 
 
 @device_fn
-def own_state(part, states, row):
+def own_state(spans, states, row):
     """Return a world's rows of the state in a row."""
     x, v = (
-        cut(states.x[row], part.row_lo, part.row_hi),
-        cut(states.v[row], part.row_lo, part.row_hi),
+        cut(states.x[row], spans.row_lo, spans.row_hi),
+        cut(states.v[row], spans.row_lo, spans.row_hi),
     )
-    return States(x, v, cut(states.p[row], part.body_lo, part.body_hi))
+    return States(x, v, cut(states.p[row], spans.body_lo, spans.body_hi))
 
 
 @device_fn
-def own_pieces(world, part, pieces):
+def own_pieces(world, spans, pieces):
     """Return a world's pieces of bodies."""
-    lo, hi = pieces.ptr[part.body_lo], pieces.ptr[part.body_hi]
+    lo, hi = pieces.ptr[spans.body_lo], pieces.ptr[spans.body_hi]
     return Pieces(
         cut(pieces.point_ptr, lo + world, hi + world + 1),
         cut(pieces.body, lo, hi),
-        cut(pieces.ptr, part.body_lo, part.body_hi + 1),
+        cut(pieces.ptr, spans.body_lo, spans.body_hi + 1),
         cut(pieces.loads, lo, hi),
     )
 
 
 @device_fn
-def model_of(world, part, starts, model):
+def model_of(world, spans, starts, model):
     """Return a world's slices of a model; numbers of its elements are found by its table."""
     elements, nodes, bodies = model
     end, own_rows = world + 1, table_rows(world, starts, elements.table)
     rows, bodies_lo, bodies_hi = (
-        (part.row_lo + world, part.row_hi + end),
-        part.body_lo,
-        part.body_hi,
+        (spans.row_lo + world, spans.row_hi + end),
+        spans.body_lo,
+        spans.body_hi,
     )
     sums = starts[world, SUM], starts[end, SUM]
     moving_sums = starts[world, VELOCITY_SUM], starts[end, VELOCITY_SUM]
-    points = part.row_lo - part.node_lo, part.row_hi - part.node_hi
+    points = spans.row_lo - spans.node_lo, spans.row_hi - spans.node_hi
     return ModelArrays(
         Elements(
             cut(elements.table, own_rows[0], own_rows[1]),
             elements.nodes, elements.consts, elements.params, elements.series,
         ),
         Nodes(
-            cut(nodes.w, part.node_lo, part.node_hi),
+            cut(nodes.w, spans.node_lo, spans.node_hi),
             cut(nodes.gravity, world, end),
             cut(nodes.ptr, rows[0], rows[1]),
             cut(nodes.slots_of, sums[0], sums[1]),
             cut(nodes.velocity_ptr, rows[0], rows[1]),
             cut(nodes.velocity_slots_of, moving_sums[0], moving_sums[1]),
             nodes.world_of,
-            cut(nodes.led, part.node_lo, part.node_hi),
+            cut(nodes.led, spans.node_lo, spans.node_hi),
         ),
         Bodies(
             cut(bodies.point_ptr, bodies_lo + world, bodies_hi + end),
@@ -358,7 +358,7 @@ def model_of(world, part, starts, model):
 def share_model(memory, places, model):
     """Return a world's model with what steps read most in shared memory; the first places."""
     elements, nodes, bodies = model
-    own = Elements(
+    own_elements = Elements(
         share(elements.table, memory, places[TABLE]),
         elements.nodes, elements.consts, elements.params, elements.series,
     )  # fmt: skip
@@ -369,14 +369,14 @@ def share_model(memory, places, model):
         share(nodes.slots_of, memory, places[SUMS]),
         nodes.velocity_ptr, nodes.velocity_slots_of, nodes.world_of, nodes.led,
     )  # fmt: skip
-    return ModelArrays(own, own_nodes, bodies)
+    return ModelArrays(own_elements, own_nodes, bodies)
 
 
 @device_fn
-def fill_model(start, stride, places, model, own):
+def fill_model(start, stride, places, model, own_model):
     """Write the numbers of a world's model that lie in shared memory."""
-    nodes, own_nodes = model.nodes, own.nodes
-    fill_rows(start, stride, model.elements.table, own.elements.table, places[TABLE])
+    nodes, own_nodes = model.nodes, own_model.nodes
+    fill_rows(start, stride, model.elements.table, own_model.elements.table, places[TABLE])
     fill(start, stride, nodes.w, own_nodes.w, places[W])
     fill_rows(start, stride, nodes.gravity, own_nodes.gravity, places[GRAVITY])
     fill(start, stride, nodes.ptr, own_nodes.ptr, places[PTR])
@@ -420,17 +420,18 @@ def fill_part(start, stride, column, rows, table, source, own_table, target, pla
 
 
 @device_fn
-def fill_elements(start, stride, places, k, rows, elements, own):
+def fill_elements(start, stride, places, k, rows, elements, target):
     """Write what a world's elements read to shared memory, after its table; as `fill_part`."""
     fill_part(
-        start, stride, NODES, rows, elements.table, elements.nodes, own.table, own.nodes, places[k]
-    )
+        start, stride, NODES, rows, elements.table, elements.nodes, target.table, target.nodes,
+        places[k],
+    )  # fmt: skip
     fill_part(
-        start, stride, CONSTS, rows, elements.table, elements.consts, own.table, own.consts,
+        start, stride, CONSTS, rows, elements.table, elements.consts, target.table, target.consts,
         places[k + 1],
     )  # fmt: skip
     fill_part(
-        start, stride, PARAMS, rows, elements.table, elements.params, own.table, own.params,
+        start, stride, PARAMS, rows, elements.table, elements.params, target.table, target.params,
         places[k + 2],
     )  # fmt: skip
 
@@ -457,14 +458,14 @@ def shared_or_stored(is_shared, now, state):
 
 
 @device_fn
-def states_of_step(part, is_shared, now, states, a, b):
+def states_of_step(spans, is_shared, now, states, a, b):
     """Return the states before and after a step as it works on them, and where that after it lies.
 
     They are rows a and b. In shared memory one copy serves for both: while nodes are moved, each
     thread reads only the nodes that it moves.
     """
-    stored = own_state(part, states, b)
-    before = shared_or_stored(is_shared, now, own_state(part, states, a))
+    stored = own_state(spans, states, b)
+    before = shared_or_stored(is_shared, now, own_state(spans, states, a))
     return before, shared_or_stored(is_shared, now, stored), stored
 
 
@@ -486,15 +487,15 @@ def store_points(start, stride, is_shared, bodies, pieces, now, stored):
 
 
 @device_fn
-def world_at(own, nodes, i):
+def world_at(world, nodes, i):
     """Return the world of node i, or of a body behind the nodes: of a block its own."""
-    return nodes.world_of[i] if own < 0 else own
+    return nodes.world_of[i] if world < 0 else world
 
 
 @device_fn
-def gravity_at(own, nodes, i):
+def gravity_at(world, nodes, i):
     """Return the gravity of node i, or of a body behind the nodes: a block has one."""
-    return read_3(nodes.gravity, nodes.world_of[i] if own < 0 else 0, 0)
+    return read_3(nodes.gravity, nodes.world_of[i] if world < 0 else 0, 0)
 
 
 def holds_patches(kernel: Any, args: Any, shared: int) -> bool:

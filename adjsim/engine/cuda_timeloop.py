@@ -195,9 +195,9 @@ class TeamAdvance(NamedTuple):
 
 def pair_phase(k, team, args):
     """Write the force slots of the pairs in step k."""
-    part, _, _, _, is_shared, now = TEAM_ARRAYS(team.own, team.memory, args)
+    spans, _, _, _, is_shared, now = TEAM_ARRAYS(team.world, team.memory, args)
     before, _, _ = states_of_step(
-        part, is_shared, now, args.states, args.rows[k + 1], args.rows[k + 2]
+        spans, is_shared, now, args.states, args.rows[k + 1], args.rows[k + 2]
     )
     threads, pairs, step = (team.start, team.stride), args.pairs, args.rows[0] + k
     elements, slots = near_elements(pairs), pairs.slots
@@ -208,9 +208,9 @@ def pair_phase(k, team, args):
 
 def force_phase(k, team, args):
     """Write the force slots of the elements in step k."""
-    part, model, _, slots, is_shared, now = TEAM_ARRAYS(team.own, team.memory, args)
+    spans, model, _, slots, is_shared, now = TEAM_ARRAYS(team.world, team.memory, args)
     before, _, _ = states_of_step(
-        part, is_shared, now, args.states, args.rows[k + 1], args.rows[k + 2]
+        spans, is_shared, now, args.states, args.rows[k + 1], args.rows[k + 2]
     )
     step, wait, elements = args.rows[0] + k, team.wait, model.elements
     FORCES(team.threads, wait, step, args.patches, elements, before, team.memory, slots)
@@ -219,7 +219,7 @@ def force_phase(k, team, args):
 
 def pair_sum_phase(k, team, args):
     """Add up the forces of the pairs."""
-    _, _, _, slots, _, _ = TEAM_ARRAYS(team.own, team.memory, args)
+    _, _, _, slots, _, _ = TEAM_ARRAYS(team.world, team.memory, args)
     sum_pair_slots(team, args.pairs, args.pairs.slots, slots)
     return True
 
@@ -227,7 +227,7 @@ def pair_sum_phase(k, team, args):
 def load_phase(k, team, args):
     """Add up the forces on pieces of bodies."""
     if WITH_BODIES:
-        _, model, pieces, slots, _, _ = TEAM_ARRAYS(team.own, team.memory, args)
+        _, model, pieces, slots, _, _ = TEAM_ARRAYS(team.world, team.memory, args)
         if pieces.body.size > 0:
             sum_pieces(team.start, team.stride, model.bodies, pieces, model.nodes, slots)
             return True
@@ -236,14 +236,14 @@ def load_phase(k, team, args):
 
 def step_phase(k, team, args):
     """Advance nodes and bodies by step k."""
-    part, model, pieces, slots, is_shared, now = TEAM_ARRAYS(team.own, team.memory, args)
+    spans, model, pieces, slots, is_shared, now = TEAM_ARRAYS(team.world, team.memory, args)
     before, after, stored = states_of_step(
-        part, is_shared, now, args.states, args.rows[k + 1], args.rows[k + 2]
+        spans, is_shared, now, args.states, args.rows[k + 1], args.rows[k + 2]
     )
     nodes, dt, step, series = model.nodes, args.numbers[0], args.rows[0] + k, model.elements.series
     for n in range(team.start, nodes.w.size, team.stride):
-        world = world_at(team.own, nodes, n)
-        gravity = gravity_at(team.own, nodes, n)
+        world = world_at(team.world, nodes, n)
+        gravity = gravity_at(team.world, nodes, n)
         bad = step_node(np.uint64(n), step, dt, gravity, series, nodes, slots, before, after)
         if bad > 0:
             team.lower(args.finite, world, k)
@@ -259,9 +259,9 @@ def step_phase(k, team, args):
 def place_phase(k, team, args):
     """Place the points of bodies after step k."""
     if WITH_BODIES:
-        part, model, pieces, _, is_shared, now = TEAM_ARRAYS(team.own, team.memory, args)
+        spans, model, pieces, _, is_shared, now = TEAM_ARRAYS(team.world, team.memory, args)
         _, after, stored = states_of_step(
-            part, is_shared, now, args.states, args.rows[k + 1], args.rows[k + 2]
+            spans, is_shared, now, args.states, args.rows[k + 1], args.rows[k + 2]
         )
         if pieces.body.size > 0:
             place_pieces(team.start, team.stride, model.bodies, pieces, after)
@@ -286,15 +286,15 @@ def step_bodies(team, dt, k, finite, model, pieces, slots, before, after):
     """Advance this thread's bodies by step k."""
     nodes, bodies = model.nodes, model.bodies
     for body in range(team.start, bodies.point_ptr.size - 1, team.stride):
-        world = world_at(team.own, nodes, nodes.w.size + body)
-        gravity = gravity_at(team.own, nodes, nodes.w.size + body)
+        world = world_at(team.world, nodes, nodes.w.size + body)
+        gravity = gravity_at(team.world, nodes, nodes.w.size + body)
         bad = step_body(body, dt, gravity, nodes, bodies, pieces, slots, before, after)
         if bad > 0:
             team.lower(finite, world, k)
 
 
 @device_fn
-def grid_arrays_of_advance(own, memory, args):
+def grid_arrays_of_advance(world, memory, args):
     """Return what the grid has of `args`."""
     now = state_at(args.states, 0)
     return all_of(args.states), args.model, args.pieces, args.slots, False, now
@@ -315,7 +315,7 @@ def block_arrays_of_advance(world, memory, args):
 @device_fn
 def fill_advance(team, args):
     """Write the numbers that a block begins with to its shared memory."""
-    start, stride, world = team.start, team.stride, team.own
+    start, stride, world = team.start, team.stride, team.world
     spans, model, _, _, _, now = block_arrays_of_advance(world, team.memory, args)
     places = args.worlds.places
     fill_model(start, stride, places, model_of(world, spans, args.worlds.starts, args.model), model)
@@ -351,8 +351,8 @@ def make_forces(chain: Callable) -> Callable:
     @device_fn
     def forces(team, wait, step, patches, elements, state, memory, slots):
         numbers = (elements.consts, elements.params, elements.series)
-        read, own = (state.x, state.v), elements.nodes
-        chain(team[0], team[1], step, elements.table, own, read, numbers, (slots,))
+        nodes, read = elements.nodes, (state.x, state.v)
+        chain(team[0], team[1], step, elements.table, nodes, read, numbers, (slots,))
 
     return forces
 
@@ -411,8 +411,9 @@ def advance_on_gpu(
     how: dict[str, Any] = {"in_blocks": bool(sizes), "with_bodies": packed.n_bodies > 0}
     kernel, patch = advance_kernel(packed.kinds, **how), SHARED_NUMBERS[0] * real
     if sums is not None:
-        faster, own = advance_kernel(packed.kinds, **how, own_nodes=True), args._replace(slots=sums)
-        if holds_patches(faster, own, patch):
-            kernel, args = faster, own
+        faster = advance_kernel(packed.kinds, **how, own_nodes=True)
+        into_sums = args._replace(slots=sums)
+        if holds_patches(faster, into_sums, patch):
+            kernel, args = faster, into_sums
     run_teams(kernel, sizes, args, units, patch=patch)
     return to_host(finite)

@@ -21,8 +21,8 @@ from adjsim.tiles.node_sum import node_sum
 
 def forces_loop(calls, elements, nodes, parts, work, step, state, out):
     """Write the sums of the forces at all nodes."""
-    for part in range(work.scratch.shape[0]):
-        part_forces(part, calls.forces, elements, parts, step, state, work)
+    for i_part in range(work.scratch.shape[0]):
+        part_forces(i_part, calls.forces, elements, parts, step, state, work)
     add_up(nodes, work.slots, out)
 
 
@@ -42,8 +42,8 @@ def forces_and_pairs_loop(calls, pairs, nodes, parts, work, step, state, out):
 
 def push_loop(calls, elements, nodes, tan, parts, work, step, state, tan_state, out):
     """Write the sums of the tangents of the forces at all nodes."""
-    for part in range(work.scratch.shape[0]):
-        part_tangents(part, calls, elements, tan, parts, step, state, tan_state, work)
+    for i_part in range(work.scratch.shape[0]):
+        part_tangents(i_part, calls, elements, tan, parts, step, state, tan_state, work)
     add_up(nodes, work.tan_slots, out)
 
 
@@ -64,9 +64,9 @@ def push_pairs_loop(calls, pairs, nodes, tan, parts, work, step, state, tan_stat
 def push_pairs_apart_loop(calls, pairs, elements, step, state, tan_state, scratch):
     """Write the tangents of the forces of all pairs, in their slots; `elements` are the pairs."""
     work = TangentWork(pairs.slots, pairs.more_slots, scratch)
-    for part in range(scratch.shape[0]):
+    for i_part in range(scratch.shape[0]):
         part_tangents(
-            part, calls, elements, near_vector(pairs), near_tiles(pairs), step, state, tan_state,
+            i_part, calls, elements, near_vector(pairs), near_tiles(pairs), step, state, tan_state,
             work,
         )  # fmt: skip
 

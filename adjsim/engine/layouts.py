@@ -141,12 +141,12 @@ def lay_out(
     """
     in_patches = n_parts == 0 and not apart
     forces = [tuple(model.forces.values()) for model in models]
-    orders = tuple(tuple(morton_order(f) if in_patches else None for f in own) for own in forces)
+    orders = tuple(tuple(morton_order(f) if in_patches else None for f in fs) for fs in forces)
     if sum(count_elements(model) + model.n_rows for model in models) > KEPT_SIZE:
         return _lay_out(models, forces, orders, n_rows, n_parts, apart=apart)
     worlds = [
-        (model.n_nodes, model.n_rows, model.n_bodies, *map(_content, own, own_orders))
-        for model, own, own_orders in zip(models, forces, orders, strict=True)
+        (model.n_nodes, model.n_rows, model.n_bodies, *map(_content, world_forces, own_orders))
+        for model, world_forces, own_orders in zip(models, forces, orders, strict=True)
     ]
     key = (n_parts, apart, GROUP, tuple(worlds), tuple(map(tuple, n_rows)))
     with _lock:
@@ -162,8 +162,8 @@ def lay_out(
 
 def _content(force: Force, order: np.ndarray | None) -> tuple[ElementKind, bytes, bytes]:
     """Return what the layout of a force depends on."""
-    own = b"" if order is None else order.tobytes()
-    return force.kind, np.asarray(force.nodes, np.int64).tobytes(), own
+    order_bytes = b"" if order is None else order.tobytes()
+    return force.kind, np.asarray(force.nodes, np.int64).tobytes(), order_bytes
 
 
 def _lay_out(
@@ -296,9 +296,9 @@ class Placement:
 
     def rows(self, world: int, nodes: np.ndarray) -> np.ndarray:
         """Return rows of X for a world's own numbers of nodes and body points."""
-        own, points = own_rows(world, self.node_ends, self.point_ends, apart=self.apart)
-        n_nodes = own.stop - own.start
-        return nodes + np.where(nodes < n_nodes, own.start, points.start - n_nodes)
+        node_rows, points = own_rows(world, self.node_ends, self.point_ends, apart=self.apart)
+        n_nodes = node_rows.stop - node_rows.start
+        return nodes + np.where(nodes < n_nodes, node_rows.start, points.start - n_nodes)
 
 
 def own_rows(
@@ -318,21 +318,21 @@ def make_table(
     kinds: Sequence[ElementKind], n_elements: Sequence[int], n_rows: Sequence[int]
 ) -> np.ndarray:
     """Return the table: where the blocks of each force of each group begin."""
-    own = [kinds[row % len(kinds)] for row in range(len(n_elements))]
+    row_kinds = [kinds[row % len(kinds)] for row in range(len(n_elements))]
     n_tiles = np.array([-(-n // TILE) for n in n_elements], np.int64)
     widths = {
-        NODES: [kind.n_nodes for kind in own],
-        CONSTS: [kind.n_consts for kind in own],
-        PARAMS: [kind.n_params for kind in own],
-        SERIES: [n * kind.n_series for n, kind in zip(n_rows, own, strict=True)],
+        NODES: [kind.n_nodes for kind in row_kinds],
+        CONSTS: [kind.n_consts for kind in row_kinds],
+        PARAMS: [kind.n_params for kind in row_kinds],
+        SERIES: [n * kind.n_series for n, kind in zip(n_rows, row_kinds, strict=True)],
     }
-    table = np.zeros((len(own), 7), np.int64)
+    table = np.zeros((len(row_kinds), 7), np.int64)
     for column, width in widths.items():
         sizes = n_tiles * TILE * np.array(width, np.int64)
         table[:, column] = np.cumsum(sizes) - sizes
     table[:, N_TILES] = n_tiles
     table[:, SLOTS] = 3 * table[:, NODES]
-    strides = [kind.n_series if n > 1 else 0 for n, kind in zip(n_rows, own, strict=True)]
+    strides = [kind.n_series if n > 1 else 0 for n, kind in zip(n_rows, row_kinds, strict=True)]
     table[:, SERIES_STRIDE] = n_tiles * TILE * np.array(strides, np.int64)
     return table
 
@@ -366,7 +366,7 @@ def _slot_lists(
 
     `owners`: the row that each slot is for. Only forces of one group touch a node.
     """
-    owner, slot = (np.concatenate([*part, np.zeros(0, np.int64)]) for part in (owners, slots))
+    owner, slot = (np.concatenate([*arrays, np.zeros(0, np.int64)]) for arrays in (owners, slots))
     order = np.argsort(owner, kind="stable")
     ptr = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=n_rows))])
     return ptr.astype(np.uint32), slot[order].astype(np.uint32)
@@ -378,9 +378,9 @@ def _own_sums(
     """Return lists of slots with each world's own numbers, and one entry of `ptr` more for each."""
     worlds = np.repeat(np.arange(len(rows) - 1), np.diff(rows) + 1)
     firsts = ptr[rows].astype(np.int64)
-    own = ptr[np.arange(len(worlds)) - worlds] - firsts[worlds]
+    own_ptr = ptr[np.arange(len(worlds)) - worlds] - firsts[worlds]
     own_slots = slots_of - np.repeat(slots[:-1], np.diff(firsts))
-    return own.astype(np.uint32), own_slots.astype(np.uint32)
+    return own_ptr.astype(np.uint32), own_slots.astype(np.uint32)
 
 
 def _element_starts(nodes: Sequence[Sequence[np.ndarray]], group_ends: np.ndarray) -> np.ndarray:

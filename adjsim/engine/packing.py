@@ -103,7 +103,7 @@ class PackedModels(Layout):
     def numbers(self, world: int) -> tuple[slice, slice]:
         """Return a world's nodes among all nodes, and its body points among all body points."""
         both = (ends[world : world + 2].tolist() for ends in (self.node_ends, self.point_ends))
-        nodes, points = (slice(*part) for part in both)
+        nodes, points = (slice(*span) for span in both)
         return nodes, points
 
     def on_gpu(self) -> "PackedModels":
@@ -194,10 +194,10 @@ def _pack_bodies(models: Sequence[Model], layout: Layout, dtype: np.dtype) -> Bo
     ]
     last = len(parts) - 1
     ptr = np.concatenate(
-        [part.point_ptr[: None if apart or k == last else -1] for k, part in enumerate(parts)]
+        [bodies.point_ptr[: None if apart or k == last else -1] for k, bodies in enumerate(parts)]
     )
-    arms = np.concatenate([part.arms for part in parts])
-    return Bodies(ptr, arms, np.concatenate([part.params for part in parts]))
+    arms = np.concatenate([bodies.arms for bodies in parts])
+    return Bodies(ptr, arms, np.concatenate([bodies.params for bodies in parts]))
 
 
 def _pack_force(name: str, force: Force, n_steps: int, dtype: np.dtype) -> dict[int, np.ndarray]:
@@ -251,9 +251,9 @@ def join_columns(
     none = [np.zeros(shape) for shape in shapes[column]]
     sorted_worlds = [map(permuted, *both) for both in zip(worlds, layout.orders, strict=True)]
     both = zip(sorted_worlds, layout.columns, strict=True)
-    return join([spread([*own], at, none) for own, at in both], layout.group_ends)
+    return join([spread([*rows], at, none) for rows, at in both], layout.group_ends)
 
 
 def flat_tiles(joined: Sequence[np.ndarray], dtype: np.dtype) -> np.ndarray:
     """Return joined rows by tiles in one flat array, the rows of a series one after the other."""
-    return np.concatenate([*(to_tiles(part, dtype) for part in joined), np.zeros(0, dtype)])
+    return np.concatenate([*(to_tiles(rows, dtype) for rows in joined), np.zeros(0, dtype)])

@@ -32,7 +32,7 @@ def pair_blocks(
     node b: along[0] df/dx + along[1] df/dv. `pairs` have tangents, all 0.
     """
     nodes = pairs.pair_nodes.reshape(-1, 4, TILE)
-    own = Elements(
+    elements = Elements(
         pairs.pair_table, np.arange(nodes.size, dtype=np.uint32), pairs.pair_consts,
         pairs.pair_params, pairs.series,
     )  # fmt: skip
@@ -41,10 +41,11 @@ def pair_blocks(
     tangents = States(tan_x.reshape(-1, 3), tan_v.reshape(-1, 3), state.p)
     tile, lane = np.divmod(_lanes(pairs), TILE)
     blocks = np.zeros((len(tile), 4, 3, 4, 3))
+    push = loop_kernel(push_pairs_apart_loop)
     for b in range(4):
         for j in range(3):
             tan_x[:, b, :, j], tan_v[:, b, :, j] = along
-            loop_kernel(push_pairs_apart_loop)(calls, pairs, own, step, apart, tangents, scratch)
+            push(calls, pairs, elements, step, apart, tangents, scratch)
             tan_x[:, b, :, j] = tan_v[:, b, :, j] = 0.0
             blocks[:, :, :, b, j] = pairs.more_slots.reshape(-1, 4, 3, TILE)[tile, :, :, lane]
     touch = blocks.any(axis=(1, 2, 3, 4))

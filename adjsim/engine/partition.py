@@ -75,12 +75,12 @@ def even_shares(packed: PackedModels, n_parts: int) -> Parts:
     nodes, bodies = (cuts(n, n_parts) for n in (packed.n_nodes, packed.n_bodies))
     for i in range(n_parts):
         for world in range(packed.n_worlds):
-            own = (
+            overlaps = (
                 _overlap(nodes, packed.node_ends, i, world),
                 _overlap(bodies, packed.body_ends, i, world),
             )
-            if any(lo < hi for lo, hi in own):
-                ranges[i].append((world, *own[0], *own[1]))
+            if any(lo < hi for lo, hi in overlaps):
+                ranges[i].append((world, *overlaps[0], *overlaps[1]))
     return Parts(*_listed(tiles, 4), *_listed(ranges, 5))
 
 
@@ -96,4 +96,4 @@ def _overlap(cut: np.ndarray, ends: np.ndarray, i: int, world: int) -> tuple[int
 def _listed(lists: list[list[Any]], width: int) -> tuple[np.ndarray, np.ndarray]:
     """Return lists of rows as one array, with where each list begins and ends."""
     ptr = np.cumsum([0, *map(len, lists)]).astype(np.int64)
-    return ptr, np.array([row for part in lists for row in part], np.int64).reshape(-1, width)
+    return ptr, np.array([row for rows in lists for row in rows], np.int64).reshape(-1, width)

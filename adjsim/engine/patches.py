@@ -109,7 +109,7 @@ def cut_patches(
         n_pairs += len(pairs)
     table = np.concatenate([*tables, [[len(rows), 0, 0, 0, 0, n_pairs]]]).astype(np.int64)
     ptr = np.concatenate([[0], np.cumsum(np.concatenate([none, *counts]))])
-    in_patches = [own for own, kind in zip(owners, kinds, strict=True) if not kind.pairs]
+    in_patches = [nodes for nodes, kind in zip(owners, kinds, strict=True) if not kind.pairs]
     patches = Patches(
         table,
         np.concatenate([none, *in_patches]).astype(np.uint32),

@@ -60,12 +60,12 @@ N_PHASES = 0
 RUN_PART: Any = None
 
 
-def run_part(part, turns, job):
+def run_part(i_part, turns, job):
     """Run a part through its turns."""
     for turn in range(turns.n):
         lost = 0
         for phase in range(N_PHASES):
-            lost += PHASE(phase, part, turn, job)
+            lost += PHASE(phase, i_part, turn, job)
         if lost > 0 and turns.stop:
             return
 
@@ -75,11 +75,11 @@ def run_alone(
     turns, calls, elements, nodes, bodies, parts, work, steps, states, finite, vector, fields
 ):
     """Run every part alone; `finite` of a part that stops does so for one of its worlds."""
-    for part in prange(work.scratch.shape[0]):
+    for i_part in prange(work.scratch.shape[0]):
         job = Job(
             calls, elements, nodes, bodies, parts, work, steps, states, finite, vector, fields
         )  # fmt: skip
-        RUN_PART(part, turns, job)
+        RUN_PART(i_part, turns, job)
 
 
 def run_together(
@@ -90,37 +90,37 @@ def run_together(
     for turn in range(turns.n):
         lost = 0
         for phase in range(N_PHASES):
-            for part in prange(n_parts):
+            for i_part in prange(n_parts):
                 job = Job(
                     calls, elements, nodes, bodies, parts, work, steps, states, finite, vector,
                     fields,
                 )  # fmt: skip
-                lost += PHASE(phase, part, turn, job)
+                lost += PHASE(phase, i_part, turn, job)
         if lost >= STALE or (lost > 0 and turns.stop):
             return turn + 1
     return turns.n
 
 
 @device_fn
-def no_phase(phase, part, turn, job):
+def no_phase(phase, i_part, turn, job):
     """End a list of phases."""
     return 0
 
 
 def one_of(phases: tuple[Callable, ...]) -> Callable:
     """Return the function that does the phase with a given number."""
-    found = no_phase
+    chain = no_phase
     for number, phase in reversed(list(enumerate(phases))):
-        found = _or(number, phase, found)
-    return found
+        chain = _or(number, phase, chain)
+    return chain
 
 
 def _or(number: int, first: Callable, others: Callable) -> Callable:
     @device_fn
-    def do(phase, part, turn, job):
+    def do(phase, i_part, turn, job):
         if phase == number:
-            return first(part, turn, job)
-        return others(phase, part, turn, job)
+            return first(i_part, turn, job)
+        return others(phase, i_part, turn, job)
 
     return do
 
@@ -131,9 +131,9 @@ def sweep_kernel(
 ) -> Callable:
     """Return the compiled loop over some phases, of parts that run together or alone."""
     loop = run_together if together else run_alone
-    own: dict[str, Any] = {"PHASE": one_of(phases), "N_PHASES": len(phases)}
-    own["RUN_PART"] = shared_fn(specialise(run_part, f"{name}_part", **own))
+    bound: dict[str, Any] = {"PHASE": one_of(phases), "N_PHASES": len(phases)}
+    bound["RUN_PART"] = shared_fn(specialise(run_part, f"{name}_part", **bound))
     how = "parallel" if threads > 1 else "serial"
     return cpu_kernel(
-        specialise(loop, f"{name}_{loop.__name__}_{how}", **own), parallel=threads > 1
+        specialise(loop, f"{name}_{loop.__name__}_{how}", **bound), parallel=threads > 1
     )

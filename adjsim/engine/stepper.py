@@ -82,8 +82,8 @@ class ModelStepper(Stepper[Any, Any]):
     def load(self, state: Any, fields: Fields, row: int) -> None:
         """Write positions and velocities to a row, those of body points from their bodies."""
         initial = constants(self.initial(state), self.device)
-        for field, part in zip(fields, initial, strict=True):
-            field[row] = part
+        for field, values in zip(fields, initial, strict=True):
+            field[row] = values
 
     def initial(self, state: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return a row of X, V and P for an initial state, on the host."""
@@ -158,9 +158,9 @@ class ModelStepper(Stepper[Any, Any]):
         finite = np.full(self.packed.n_worlds, n)
         while done < n:
             self.find_pairs(fields[0][rows[done]], k0 + done)
-            own, steps = run(k0 + done, rows[done:])
-            lost = own < steps
-            finite[lost] = np.minimum(finite[lost], done + own[lost])
+            n_finite, steps = run(k0 + done, rows[done:])
+            lost = n_finite < steps
+            finite[lost] = np.minimum(finite[lost], done + n_finite[lost])
             if lost.any() and self.on_divergence is OnDivergence.RAISE:
                 break
             done += steps
@@ -183,14 +183,14 @@ class ModelStepper(Stepper[Any, Any]):
         pairs = self.changing
         if pairs.serve(x):
             return
-        before = pairs.found, pairs.away
+        before = pairs.found_pairs, pairs.away
         last = pairs.x if self.reached == step is not None else None
         pairs.find(x)
         self.reached = None
         if step is None:
             return
         then = None if last is None else pairs.by_contact(last)
-        searched = before, (pairs.found, pairs.away)
+        searched = before, (pairs.found_pairs, pairs.away)
         self.check_apart(step, pairs.by_contact(x), then, searched, pairs.changed)
 
     def check_apart(
@@ -198,12 +198,12 @@ class ModelStepper(Stepper[Any, Any]):
         step: int,
         now: Sequence[np.ndarray],
         last: Sequence[np.ndarray] | None,
-        found: Sequence[tuple[Sequence[FoundPairs], Sequence[Any]]],
+        searched: Sequence[tuple[Sequence[FoundPairs], Sequence[Any]]],
         changed: Sequence[np.ndarray | None],
     ) -> None:
         """Raise if surfaces go through each other, or did so after the positions `last`.
 
-        All are by contact. `found` has the pairs of the search at `last` and of the search now,
+        All are by contact. `searched` has the pairs of the search at `last` and of the search now,
         each with how far rows have moved from the positions it started from. `changed` are the
         rows that are looked at; None: all.
         """
@@ -217,7 +217,7 @@ class ModelStepper(Stepper[Any, Any]):
             else:
                 place = force.crossing(now[k], changed[k])
             if last is not None:
-                for pairs, away in found:
+                for pairs, away in searched:
                     place = place or force.passed(pairs[k], last[k], now[k], away[k])
                 place = place or force.leapt(last[k], now[k], self.changing.reaches[k])
             if place and self.on_divergence is OnDivergence.MARK:
@@ -225,17 +225,17 @@ class ModelStepper(Stepper[Any, Any]):
             elif place:
                 self.raise_crossing(contact.name, contact.world, step, place)
 
-    def raise_crossing(self, name: str, world: int, step: int, found: str) -> None:
+    def raise_crossing(self, name: str, world: int, step: int, crossing: str) -> None:
         """Raise for surfaces that go through each other."""
         of = f" of world {world}" if self.is_batch else ""
         if step == 0:
             raise ValueError(
-                f"`state` must have the surfaces of `{name}`{of} apart, but {found}. Move one of "
-                "them, or mend the mesh."
+                f"`state` must have the surfaces of `{name}`{of} apart, but {crossing}. Move one "
+                "of them, or mend the mesh."
             )
         raise RolloutError(
             f"The surfaces of `{name}`{of} went through each other before step {step} "
-            f"(t = {step * self.dt:.6g} s): {found}.",
+            f"(t = {step * self.dt:.6g} s): {crossing}.",
             "Try a larger stiffness or radius, or a smaller {dt}.",
         )
 
@@ -278,8 +278,8 @@ class ModelStepper(Stepper[Any, Any]):
         nodes, _, _ = self.packed.slices(world)
         forces = self.models[world].forces.items()
         with np.errstate(all="ignore"):  # on a GPU the state may be a later one, not finite
-            found = (force.collapsed(x[nodes], name) for name, force in forces if force.is_of_nodes)
-            return next(filter(None, found), None)
+            why = (force.collapsed(x[nodes], name) for name, force in forces if force.is_of_nodes)
+            return next(filter(None, why), None)
 
     def culprit(self, x: np.ndarray, p: np.ndarray, groups: np.ndarray) -> tuple[int, str]:
         """Return the first world of these groups that is not finite, and which node or body."""
@@ -421,7 +421,7 @@ class CudaStepper(ModelStepper):
     def require_room(self, n_states: int, remedy: str) -> None:
         """Raise a MemoryError unless there is room for states, slots and a gradient."""
         p = self.packed
-        work = 3 * self.slots.nbytes + sum(part.nbytes for part in (p.consts, p.params, p.series))
+        work = 3 * self.slots.nbytes + sum(array.nbytes for array in (p.consts, p.params, p.series))
         n_bytes = n_states * self.bytes_per_state() + work
         what = f"{n_states} states of the rollout"
         try:
@@ -466,7 +466,7 @@ class CudaStepper(ModelStepper):
         steps = self.changing.kept.of_step(start + len(rows) - 1)
         if steps is None:
             return super().serve_back(start, rows, x)
-        self.changing.use(steps.found, steps.found_at)
+        self.changing.use(steps.pairs, steps.found_at)
         self.reached = None
         return max(steps.first - start, 0)
 
@@ -496,7 +496,7 @@ class CudaStepper(ModelStepper):
         yield search.pairs._replace(turns=turns)
         most = int(to_host(turns)[0])  # n at most where a row has moved too far
         self.n_run, search.moved_on = min(most, n_turns), most <= n_turns
-        steps = ServedSteps(k0, k0 + self.n_run, search.found, search.found_at)
+        steps = ServedSteps(k0, k0 + self.n_run, search.found_pairs, search.found_at)
         search.kept.add(steps, self.spare_bytes)
 
 
@@ -532,6 +532,6 @@ def _(system: Model | Batch, run: RunSettings) -> ModelStepper:
     packed = pack(models, n_steps, dtype, n_parts, apart=apart)
     if n_parts:
         return CpuStepper(system, packed, dtype, dt, n_steps, n_parts)
-    n_bytes = sum(part.nbytes for part in leaves(packed.arrays))
+    n_bytes = sum(array.nbytes for array in leaves(packed.arrays))
     require_room(n_bytes, "The model", "Take a coarser mesh, or fewer worlds at once.")
     return CudaStepper(system, packed, dtype, dt, n_steps)

@@ -68,8 +68,8 @@ def join_rows(worlds: Sequence[Rows], packed: PackedModels, dtype: np.dtype) -> 
     """Pack the tangents of worlds."""
 
     def tiles(name: str, column: int) -> np.ndarray:
-        own = [getattr(rows, name) for rows in worlds]
-        return flat_tiles(join_columns(own, packed, column) if any(own) else [], dtype)
+        of_worlds = [getattr(rows, name) for rows in worlds]
+        return flat_tiles(join_columns(of_worlds, packed, column) if any(of_worlds) else [], dtype)
 
     def one_by_one(name: str) -> np.ndarray:
         return np.concatenate([getattr(rows, name) for rows in worlds]).astype(dtype)
@@ -195,12 +195,12 @@ def tangent_fields(stepper: ModelStepper, state: Any, tangents: PackedVector) ->
     tan_x, tan_v = (np.zeros((s.packed.n_rows, 3), s.dtype) for _ in range(2))
     p = s.initial(state)[2]
     for world, model in enumerate(s.models):
-        nodes, points, own = s.packed.slices(world)
+        nodes, points, bodies = s.packed.slices(world)
         own_nodes, own_points = s.packed.numbers(world)
         tan_x[nodes], tan_v[nodes] = tangents.x[own_nodes], tangents.v[own_nodes]
         if model.n_bodies:
             loop_kernel(place_all_tangents)(
-                pack_bodies(model.bodies, 0, s.dtype), tangents.arms[own_points], p[own],
-                States(tan_x[points], tan_v[points], tangents.p[own]),
+                pack_bodies(model.bodies, 0, s.dtype), tangents.arms[own_points], p[bodies],
+                States(tan_x[points], tan_v[points], tangents.p[bodies]),
             )  # fmt: skip
     return tan_x, tan_v, tangents.p

@@ -138,57 +138,57 @@ def part_tangents(part_index, calls, elements, tan, parts, step, state, tan_stat
 
 
 @device_fn
-def part_tangent_step(part, k, calls, nodes, bodies, tan, parts, steps, work, states, tan_states):
+def part_tangent_step(i_part, k, calls, nodes, bodies, tan, parts, steps, work, states, tan_states):
     """Advance the tangents of a part's nodes and bodies by step k of a job."""
     ranges, a, b = parts.ranges, steps.rows[k], steps.rows[k + 1]
     ends = (state_at(states, a), state_at(states, b))
     tan_ends = (state_at(tan_states, a), state_at(tan_states, b))
-    for r in range(parts.range_ptr[part], parts.range_ptr[part + 1]):
+    for r in range(parts.range_ptr[i_part], parts.range_ptr[i_part + 1]):
         head = (span_of(ranges, r, r), steps.first + k, steps.dt, tan.gravity[ranges[r, WORLD]])
         call_tangent(calls, 0, (*head, nodes, bodies, tan, work, *ends, *tan_ends))
 
 
 @device_fn
-def force_and_tangent_phase(part, k, job):
+def force_and_tangent_phase(i_part, k, job):
     """Write the force slots of a part in step k of a job, and their tangents."""
     row, step = job.steps.rows[k], job.steps.first + k
     part_tangents(
-        part, job.calls, job.elements, job.vector, job.parts, step, state_at(job.states, row),
+        i_part, job.calls, job.elements, job.vector, job.parts, step, state_at(job.states, row),
         state_at(job.fields, row), job.work,
     )  # fmt: skip
     return 0
 
 
 @device_fn
-def step_and_tangent_phase(part, k, job):
+def step_and_tangent_phase(i_part, k, job):
     """Advance a part's nodes and bodies by step k of a job, and their tangents."""
-    lost = step_phase(part, k, job)
+    lost = step_phase(i_part, k, job)
     part_tangent_step(
-        part, k, job.calls.tangent, job.nodes, job.bodies, job.vector, job.parts, job.steps,
+        i_part, k, job.calls.tangent, job.nodes, job.bodies, job.vector, job.parts, job.steps,
         job.work, job.states, job.fields,
     )  # fmt: skip
     return lost
 
 
 @device_fn
-def tangent_and_pair_phase(part, k, job):
+def tangent_and_pair_phase(i_part, k, job):
     """Write the force slots of a part and of its pairs in step k of a job, and their tangents."""
-    force_and_tangent_phase(part, k, job)
+    force_and_tangent_phase(i_part, k, job)
     row, step, pairs = job.steps.rows[k], job.steps.first + k, job.elements
     work = TangentWork(pairs.slots, pairs.more_slots, job.work.scratch)
     part_tangents(
-        part, job.calls, near_elements(pairs), near_vector(pairs), near_tiles(pairs), step,
+        i_part, job.calls, near_elements(pairs), near_vector(pairs), near_tiles(pairs), step,
         state_at(job.states, row), state_at(job.fields, row), work,
     )  # fmt: skip
     return 0
 
 
 @device_fn
-def tangent_sum_phase(part, k, job):
+def tangent_sum_phase(i_part, k, job):
     """Add up the forces of the pairs, and their tangents."""
     pairs = job.elements
-    sum_pairs(part, pairs, pairs.slots, job.work.slots)
-    sum_pairs(part, pairs, pairs.more_slots, job.work.tan_slots)
+    sum_pairs(i_part, pairs, pairs.slots, job.work.slots)
+    sum_pairs(i_part, pairs, pairs.more_slots, job.work.tan_slots)
     return 0
 
 

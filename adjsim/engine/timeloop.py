@@ -142,21 +142,21 @@ def span_of(ranges, r, last):
 
 
 @device_fn
-def part_forces(part, forces, elements, parts, step, state, work):
+def part_forces(i_part, forces, elements, parts, step, state, work):
     """Write the force slots of a part's elements."""
     rows = (elements.consts, elements.params, elements.series)
     tiles = parts.tiles
-    for t in range(parts.tile_ptr[part], parts.tile_ptr[part + 1]):
+    for t in range(parts.tile_ptr[i_part], parts.tile_ptr[i_part + 1]):
         args = (
             tiles[t, TILE_LO], tiles[t, TILE_HI], tiles[t, ROW], step,
             elements.table, elements.nodes, (state.x, state.v), rows, (work.slots,),
-            work.scratch[part],
+            work.scratch[i_part],
         )  # fmt: skip
         call_force(forces, tiles[t, FORCE], args)
 
 
 @device_fn
-def part_step(part, k, calls, elements, nodes, bodies, parts, steps, slots, states, finite):
+def part_step(i_part, k, calls, elements, nodes, bodies, parts, steps, slots, states, finite):
     """Advance a part's nodes and bodies by step k; return how many are not finite now.
 
     `finite[world]` becomes at most k where a node or body of that world is not finite. A function
@@ -166,7 +166,7 @@ def part_step(part, k, calls, elements, nodes, bodies, parts, steps, slots, stat
     ranges, dt, rows = parts.ranges, steps.dt, steps.rows
     before, after = state_at(states, rows[k]), state_at(states, rows[k + 1])
     bad = 0
-    for r in range(parts.range_ptr[part], parts.range_ptr[part + 1]):
+    for r in range(parts.range_ptr[i_part], parts.range_ptr[i_part + 1]):
         world, span = ranges[r, WORLD], span_of(ranges, r, r)
         head = (span, steps.first + k, dt, nodes.gravity[world], elements.series)
         lost = call_step(calls, STEP, (*head, nodes, bodies, slots, before, after))
@@ -179,56 +179,56 @@ def part_step(part, k, calls, elements, nodes, bodies, parts, steps, slots, stat
 
 
 @device_fn
-def force_phase(part, k, job):
+def force_phase(i_part, k, job):
     """Write the force slots of a part in step k of a job."""
     state = state_at(job.states, job.steps.rows[k])
     part_forces(
-        part, job.calls.forces, job.elements, job.parts, job.steps.first + k, state, job.work
+        i_part, job.calls.forces, job.elements, job.parts, job.steps.first + k, state, job.work
     )
     return 0
 
 
 @device_fn
-def step_phase(part, k, job):
+def step_phase(i_part, k, job):
     """Advance a part's nodes and bodies by step k of a job."""
     return part_step(
-        part, k, job.calls.steps, job.elements, job.nodes, job.bodies, job.parts, job.steps,
+        i_part, k, job.calls.steps, job.elements, job.nodes, job.bodies, job.parts, job.steps,
         job.work.slots, job.states, job.finite,
     )  # fmt: skip
 
 
 @device_fn
-def near_forces(part, k, job):
+def near_forces(i_part, k, job):
     """Write the force slots of a part's pairs in step k of a job."""
     state, pairs = state_at(job.states, job.steps.rows[k]), job.elements
     work = Work(pairs.slots, job.work.scratch)
     part_forces(
-        part, job.calls.forces, near_elements(pairs), near_tiles(pairs), job.steps.first + k, state,
-        work,
+        i_part, job.calls.forces, near_elements(pairs), near_tiles(pairs), job.steps.first + k,
+        state, work,
     )  # fmt: skip
 
 
 @device_fn
-def force_and_pair_phase(part, k, job):
+def force_and_pair_phase(i_part, k, job):
     """Write the force slots of a part's elements and pairs in step k of a job."""
-    force_phase(part, k, job)
-    near_forces(part, k, job)
+    force_phase(i_part, k, job)
+    near_forces(i_part, k, job)
     return 0
 
 
 @device_fn
-def pair_sum_phase(part, k, job):
+def pair_sum_phase(i_part, k, job):
     """Add up the forces of the pairs."""
-    sum_pairs(part, job.elements, job.elements.slots, job.work.slots)
+    sum_pairs(i_part, job.elements, job.elements.slots, job.work.slots)
     return 0
 
 
 @device_fn
-def watch_phase(part, k, job):
+def watch_phase(i_part, k, job):
     """Make a part's list serve the state after step k; return `STALE` if its pairs do not."""
     pairs = job.elements
-    if not makes_lists(part, pairs) or serve(
-        pairs, pairs.shares[part, 0], job.states.x[job.steps.rows[k + 1]]
+    if not makes_lists(i_part, pairs) or serve(
+        pairs, pairs.shares[i_part, 0], job.states.x[job.steps.rows[k + 1]]
     ):
         return 0
     return STALE

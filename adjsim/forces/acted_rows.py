@@ -108,14 +108,14 @@ class ActedRows:
         cls, parts: Sequence["ActedRows"], frames: Mapping[Body, BodyFrame] | None = None
     ) -> "ActedRows":
         """Return the rows of several parts, concatenated."""
-        starts = np.cumsum([0, *(len(part.indices) for part in parts[:-1])]).tolist()
+        starts = np.cumsum([0, *(len(rows.indices) for rows in parts[:-1])]).tolist()
         pairs = list(zip(starts, parts, strict=True))
-        points = {name: start + k for start, part in pairs for name, k in part.points.items()}
+        points = {name: start + k for start, rows in pairs for name, k in rows.points.items()}
         short = [name.partition(".")[2] for name in points]
         alone = {s: k for s, k in zip(short, points.values(), strict=True) if short.count(s) == 1}
         return cls(
-            np.concatenate([part.indices for part in parts]),
-            np.concatenate([start + part.surface for start, part in pairs]),
+            np.concatenate([rows.indices for rows in parts]),
+            np.concatenate([start + rows.surface for start, rows in pairs]),
             points | alone,
             frames or {},
         )

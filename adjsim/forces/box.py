@@ -65,13 +65,13 @@ def excess_jvp(y, b, tan_y, tan_b):
 @device_fn
 def nearest_face(y, b):
     """Return the normal of the nearest face, in the box's axes, and the distance s <= 0 [m]."""
-    zero, one = lit(0, y[0]), lit(1, y[0])
+    zero, unity = lit(0, y[0]), lit(1, y[0])
     s0, s1, s2 = abs(y[0]) - b[0], abs(y[1]) - b[1], abs(y[2]) - b[2]
     if s0 >= s1 and s0 >= s2:
-        return (one if y[0] >= zero else -one, zero, zero), s0
+        return (unity if y[0] >= zero else -unity, zero, zero), s0
     if s1 >= s2:
-        return (zero, one if y[1] >= zero else -one, zero), s1
-    return (zero, zero, one if y[2] >= zero else -one), s2
+        return (zero, unity if y[1] >= zero else -unity, zero), s1
+    return (zero, zero, unity if y[2] >= zero else -unity), s2
 
 
 @device_fn

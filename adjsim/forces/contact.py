@@ -156,9 +156,9 @@ class Contact(Force):
         check_friction(self)
         if self.contact_nodes is not None:
             nodes = checks.integers("contact_nodes", self.contact_nodes, ("n_contacts",))
-            found, counts = np.unique(nodes, return_counts=True)
+            named, counts = np.unique(nodes, return_counts=True)
             if (counts > 1).any():
-                node, times = found[np.argmax(counts)], counts.max()
+                node, times = named[np.argmax(counts)], counts.max()
                 raise ValueError(
                     f"`contact_nodes` must name each node once, got node {node} {times} times: "
                     "it would be pushed as often."
@@ -171,9 +171,9 @@ class Contact(Force):
             freeze_series(self, track.name, [track.shape])
         steps = self.series_steps()
         if len(set(steps.values())) > 1:
-            found = ", ".join(f"`{name}` has {n}" for name, n in steps.items())
+            lengths = ", ".join(f"`{name}` has {n}" for name, n in steps.items())
             raise ValueError(
-                f"An obstacle's series must have one row per step, all as many: {found}."
+                f"An obstacle's series must have one row per step, all as many: {lengths}."
             )
 
     def _frames(self) -> tuple[Body, ...]:
@@ -242,11 +242,11 @@ class Contact(Force):
         if chosen is None:
             chosen = rows.surface[~_is_of(rows.indices[rows.surface], frame)]
         nodes = checks.indices(f"{name}.contact_nodes", chosen, ("n_contacts",), n)
-        own = nodes[_is_of(rows.indices[nodes], frame)]
-        if own.size:
+        on_carrier = nodes[_is_of(rows.indices[nodes], frame)]
+        if on_carrier.size:
             raise ValueError(
                 f"`{name}.contact_nodes` must not be points of `{self.fixed_to}`, which carries "
-                f"the obstacle, got {own[0]}. Leave them out."
+                f"the obstacle, got {on_carrier[0]}. Leave them out."
             )
         for key in (*self.scalars, "deepest"):
             checks.scalar_or_array(f"{name}.{key}", getattr(self, key), len(nodes), "n_contacts")
@@ -309,11 +309,11 @@ class Contact(Force):
             return None
         k, c = (float(bound.sum()) for bound in (self.stiffness_bound(), self.damping_bound()))
         n_steps = min(self.series_steps().values(), default=1)
-        found = self.extremes(self.pack_series(n_steps)[:, 0])
-        if found is None:
+        extremes = self.extremes(self.pack_series(n_steps)[:, 0])
+        if extremes is None:
             return CarriedBound(self.frame.center, k, c)
-        arms = found[0].reshape(-1, 3)
-        around = found[1] * np.concatenate([np.eye(3), -np.eye(3)])
+        arms = extremes[0].reshape(-1, 3)
+        around = extremes[1] * np.concatenate([np.eye(3), -np.eye(3)])
         rubbed = (arms[:, None] + around).reshape(-1, 3)
         return CarriedBound(self.frame.center, k, c, arms, rubbed)
 

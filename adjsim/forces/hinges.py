@@ -307,8 +307,8 @@ class Hinges(RestShapedForce):
 
     def collapsed(self, x: np.ndarray, name: str) -> str | None:
         """Name the first of the hinges' triangles that has no area."""
-        found = (collapsed_triangle(name, x, self.hinges[:, corners]) for corners in CORNERS)
-        return next(filter(None, found), None)
+        why = (collapsed_triangle(name, x, self.hinges[:, corners]) for corners in CORNERS)
+        return next(filter(None, why), None)
 
     def pack_params(self) -> np.ndarray:
         """k_b c0, and k_d c0 where there is damping."""

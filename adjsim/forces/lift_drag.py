@@ -98,8 +98,8 @@ def lift_drag_jvp(x, v, consts, params, series, tan_x, tan_v, tan_params, tan_se
 @device_fn
 def slope_of_abs(w):
     """Return the sign of w, 0 at 0: the derivative of |w|."""
-    zero, one = lit(0, w), lit(1, w)
-    return (one if w > zero else zero) - (one if w < zero else zero)
+    zero, unity = lit(0, w), lit(1, w)
+    return (unity if w > zero else zero) - (unity if w < zero else zero)
 
 
 LIFT_DRAG = ElementKind(

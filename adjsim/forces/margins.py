@@ -68,8 +68,8 @@ class ContactMargins:
 
         Only those with a `touch` count, of which there must be one.
         """
-        own = np.where(np.isnan(self.touch), np.nan, distance)
-        frame, contact = np.unravel_index(np.nanargmin(own), own.shape)
+        touching = np.where(np.isnan(self.touch), np.nan, distance)
+        frame, contact = np.unravel_index(np.nanargmin(touching), touching.shape)
         at = int(frame), int(contact)
         return at, int(self.nodes[at[1]]), int(self.steps[at[0]])
 
@@ -78,7 +78,7 @@ class ContactMargins:
         acts = self.acts
         inner = [np.where(acts, self.damping, np.nan), np.where(acts, self.slip, np.nan)]
         shape = np.where(acts[..., None], self.shape, np.nan)
-        return np.concatenate([part.ravel() for part in (self.touch, *inner, shape)])
+        return np.concatenate([margins.ravel() for margins in (self.touch, *inner, shape)])
 
 
 def obstacle_margins(force: Any, steps: np.ndarray, x: np.ndarray, v: np.ndarray) -> ContactMargins:
@@ -135,14 +135,14 @@ def margins_loop(x, v, spin, rows, params, series, touch, leaving, damping, slip
         for e in range(x.shape[1]):
             tile, lane = e // TILE * TILE, e % TILE
             at, by = (x[f, e, 0], x[f, e, 1], x[f, e, 2]), (v[f, e, 0], v[f, e, 1], v[f, e, 2])
-            own = READ_P(params, np.uint64(tile * NP + lane))
+            element_params = READ_P(params, np.uint64(tile * NP + lane))
             pose = READ_S(series[rows[f]], np.uint64(tile * NS + lane))
-            n, c, u = GAP(at, by, own, pose)
+            n, c, u = GAP(at, by, element_params, pose)
             w = (spin[f, e, 0], spin[f, e, 1], spin[f, e, 2])
-            u = add(u, cross(w, scale(-own[RADIUS], n)))  # where a ball touches
+            u = add(u, cross(w, scale(-element_params[RADIUS], n)))  # where a ball touches
             touch[f, e] = c
-            leaving[f, e], damping[f, e], slip[f, e] = law_margins(n, c, u, own[0:N_LAW])
-            WRITE_K(shape[f, e], 0, KINKS(at, own, pose))
+            leaving[f, e], damping[f, e], slip[f, e] = law_margins(n, c, u, element_params[0:N_LAW])
+            WRITE_K(shape[f, e], 0, KINKS(at, element_params, pose))
 
 
 @device_fn

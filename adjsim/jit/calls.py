@@ -31,8 +31,8 @@ def function_table(kernels: Sequence[Callable | None]) -> Any:
     """
     if JIT_DISABLED:
         return tuple(NO_FUNCTION if kernel is None else kernel for kernel in kernels)
-    found = [NO_FUNCTION if kernel is None else _address(kernel) for kernel in kernels]
-    return np.array(found, np.int64)
+    addresses = [NO_FUNCTION if kernel is None else _address(kernel) for kernel in kernels]
+    return np.array(addresses, np.int64)
 
 
 @cache

@@ -43,7 +43,7 @@ def kind_of(tree: Any) -> Any:
     """Return Numba's type of nested tuples of arrays."""
     if isinstance(tree, DeviceArray):
         return tree.description()[0]
-    kinds = tuple(kind_of(part) for part in tree)
+    kinds = tuple(kind_of(member) for member in tree)
     if hasattr(tree, "_fields"):
         return types.NamedTuple(kinds, type(tree))
     return types.BaseTuple.from_types(kinds)
@@ -66,9 +66,9 @@ class Launcher:
         compiled = self.by_types.get(tuple(key))
         if compiled is None:
             kinds = (kind_of(args),) if n is None else (types.int64, kind_of(args))
-            found = self.kernel(kinds).compile(kinds)
-            handle, most = found._codelibrary.get_cufunc().kernel, found.max_threads_per_block
-            compiled = self.by_types[tuple(key)] = found, handle, most
+            kernel = self.kernel(kinds).compile(kinds)
+            handle, most = kernel._codelibrary.get_cufunc().kernel, kernel.max_threads_per_block
+            compiled = self.by_types[tuple(key)] = kernel, handle, most
         return *compiled, words
 
     def kernel(self, kinds: tuple) -> Any:
@@ -78,9 +78,9 @@ class Launcher:
 
     def blocks_at_once(self, args: tuple, threads: int, shared: int) -> int:
         """Return how many blocks of a cooperative kernel the device can hold."""
-        found, handle, _, _ = self.compiled(args, None)
+        kernel, handle, _, _ = self.compiled(args, None)
         allow_shared(handle, shared)  # a kernel that may not have it could have no blocks
-        return found.max_cooperative_grid_blocks(threads, shared)
+        return kernel.max_cooperative_grid_blocks(threads, shared)
 
     def run(
         self, blocks: int, threads: int, args: tuple, n: int | None = None, shared: int = 0
@@ -90,14 +90,14 @@ class Launcher:
         A block has fewer than `threads` threads where the registers that each needs allow no more;
         `shared` is the dynamic shared memory of a block [bytes].
         """
-        found, handle, most, words = self.compiled(args, n)
+        kernel, handle, most, words = self.compiled(args, n)
         core, stream = cuda_core()
         allow_shared(handle, shared)
         how = core.LaunchConfig(
             grid=blocks,
             block=min(threads, most),
             shmem_size=shared,
-            is_cooperative=found.cooperative,
+            is_cooperative=kernel.cooperative,
         )
         core.launch(stream, how, handle, *words)
 

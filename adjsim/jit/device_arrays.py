@@ -82,7 +82,7 @@ def joined(parts: Sequence[Any]) -> Any:
     """Return arrays one after the other, on the device if all of them are there."""
     if len(parts) == 1:
         return parts[0]
-    modules = [module_of(part) for part in parts]
+    modules = [module_of(array) for array in parts]
     if np in modules:
         return np.concatenate(to_host(tuple(parts)))
     return modules[0].concatenate(parts)
@@ -121,19 +121,19 @@ def on_device(arrays: Any) -> Any:
             return array
         return array if type(array) is DeviceArray else DeviceArray(array)
 
-    found = _map_arrays(wrapped, arrays)
+    tree = _map_arrays(wrapped, arrays)
     if not here:
-        return found
+        return tree
     copies = dict(zip(here, _in_one_go(_uploaded, list(here.values())), strict=True))
-    return _map_arrays(lambda leaf: copies.get(id(leaf), leaf), found)
+    return _map_arrays(lambda leaf: copies.get(id(leaf), leaf), tree)
 
 
 def _in_one_go(copy: Callable[[list], list], arrays: list) -> list:
     """Return copies of arrays: of large ones one by one, of the others together."""
     together = [k for k, array in enumerate(arrays) if array.nbytes < LARGE]
-    found = {k: copy([array])[0] for k, array in enumerate(arrays) if array.nbytes >= LARGE}
-    found |= zip(together, copy([arrays[k] for k in together]), strict=True)
-    return [found[k] for k in range(len(arrays))]
+    copies = {k: copy([array])[0] for k, array in enumerate(arrays) if array.nbytes >= LARGE}
+    copies |= zip(together, copy([arrays[k] for k in together]), strict=True)
+    return [copies[k] for k in range(len(arrays))]
 
 
 def _downloaded(arrays: list[Any]) -> list[np.ndarray]:
@@ -146,7 +146,7 @@ def _downloaded(arrays: list[Any]) -> list[np.ndarray]:
     numbers = xp.concatenate([array.ravel().view(np.uint8) for array in arrays]).get()
     ends = np.cumsum([array.nbytes for array in arrays])
     parts = zip(arrays, np.split(numbers, ends[:-1]), strict=True)
-    return [part.copy().view(array.dtype).reshape(array.shape) for array, part in parts]
+    return [flat.copy().view(array.dtype).reshape(array.shape) for array, flat in parts]
 
 
 def _uploaded(arrays: list[np.ndarray]) -> list[DeviceArray]:

@@ -41,7 +41,7 @@ def cuda_module() -> Any:
 
 def _modules_once(library: Any) -> list[Any]:
     """Return the modules of a library and of those that it calls."""
-    called = (module for own in library._linking_libraries for module in own.modules)
+    called = (module for linked in library._linking_libraries for module in linked.modules)
     return list(dict.fromkeys([library._module, *called]))
 
 

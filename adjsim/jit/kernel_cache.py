@@ -54,8 +54,9 @@ def make_private(path: Path) -> None:
 
 def is_private(path: Path) -> bool:
     """Whether this is a folder of this user that nobody else can write to."""
-    found = path.stat()
-    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o022
+    status = path.stat()
+    mode = status.st_mode
+    return stat.S_ISDIR(mode) and status.st_uid == os.getuid() and not mode & 0o022
 
 
 def private_folder(path: Path) -> Path:

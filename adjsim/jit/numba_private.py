@@ -106,7 +106,7 @@ class WholeArguments:
 
 def _is_empty(parts: Any) -> bool:
     """Whether what Numba would pass of a type, a type or a tuple of such, is nothing."""
-    return isinstance(parts, tuple) and all(_is_empty(part) for part in parts)
+    return isinstance(parts, tuple) and all(_is_empty(member) for member in parts)
 
 
 class ElementCallConv(CPUCallConv):
@@ -147,12 +147,12 @@ def call_of(described: Any, libraries: Sequence[Any]) -> Callable:
             with cgutils.if_unlikely(builder, status.is_error):
                 context.call_conv.return_status_propagate(builder, status)
             return impl_ret_new_ref(context, builder, result, value)
-        found, problem = (
+        value_at, problem_at = (
             cgutils.alloca_once(builder, place.type.pointee) for place in function.args[:2]
         )
         passed = convention._get_arg_packer(described.argtypes)
-        builder.call(function, [found, problem, *passed.as_arguments(builder, args)])
-        value = context.get_returned_value(builder, result, builder.load(found))
+        builder.call(function, [value_at, problem_at, *passed.as_arguments(builder, args)])
+        value = context.get_returned_value(builder, result, builder.load(value_at))
         return impl_ret_new_ref(context, builder, result, value)
 
     implementation: Any = write
@@ -239,15 +239,17 @@ class ElementLowering(NativeLowering):
         state.library = LinkedLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
         state.flags.no_compile = True
         super().run_pass(state)
-        found, nowhere = state["cr"], 0
+        lowered, nowhere = state["cr"], 0
         # What Numba knows a compiled function by; this one has no address.
         entry = _dynfunc.make_function(
-            found.fndesc.lookup_module(), found.fndesc.qualname.split(".")[-1], "", nowhere,
-            found.env, (state.library,),
+            lowered.fndesc.lookup_module(), lowered.fndesc.qualname.split(".")[-1], "", nowhere,
+            lowered.env, (state.library,),
         )  # fmt: skip
-        call = call_of(found.fndesc, [state.library])
-        state.targetctx.insert_func_defn([(call, entry, found.fndesc.argtypes)])
-        state["cr"] = _LowerResult(found.fndesc, found.call_helper, cfunc=entry, env=found.env)
+        call = call_of(lowered.fndesc, [state.library])
+        state.targetctx.insert_func_defn([(call, entry, lowered.fndesc.argtypes)])
+        state["cr"] = _LowerResult(
+            lowered.fndesc, lowered.call_helper, cfunc=entry, env=lowered.env
+        )
         return True
 
 
@@ -293,8 +295,8 @@ class Element(CPUDispatcher):
 
     @cached_property
     def _from_python(self) -> Callable:
-        own = {"nopython", *NO_WRAPPERS}
-        options = {key: value for key, value in self.targetoptions.items() if key not in own}
+        ours = {"nopython", *NO_WRAPPERS}
+        options = {key: value for key, value in self.targetoptions.items() if key not in ours}
         return numba.njit(**options)(self.py_func)
 
 
@@ -454,11 +456,11 @@ def compare_options_by_what_is_set() -> None:
     options: Any = TargetConfig
     by_all = options.__eq__
 
-    def is_equal(one: Any, other: Any) -> Any:
-        return one._values == getattr(other, "_values", None) or by_all(one, other)
+    def is_equal(first: Any, other: Any) -> Any:
+        return first._values == getattr(other, "_values", None) or by_all(first, other)
 
     options.__eq__ = is_equal
-    options.__hash__ = lambda one: hash(type(one))  # Numba's is the same for all, too
+    options.__hash__ = lambda flags: hash(type(flags))  # Numba's is the same for all, too
 
 
 def call_llvm_unrecorded() -> None:

@@ -163,8 +163,8 @@ def _add_scaled(context, field, i, s, v):
 
         two, last = builder.bitcast(row, pair.as_pointer()), builder.gep(row, [ir.IntType(64)(2)])
         for place, scale, value in ((two, both(args[2], args[2]), both(x, y)), (last, args[2], z)):
-            part = builder.fmul(scale, value, flags=CONTRACT)
-            total = builder.fadd(part, builder.load(place, align=size), flags=CONTRACT)
+            product = builder.fmul(scale, value, flags=CONTRACT)
+            total = builder.fadd(product, builder.load(place, align=size), flags=CONTRACT)
             builder.store(total, place, align=size)
         return context.get_dummy_value()
 

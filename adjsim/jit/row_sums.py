@@ -62,10 +62,10 @@ def _add_terms(sums, context, builder, kind, args):
         for total, terms in zip(totals, sums, strict=True):
             value = builder.load(total)
             for at, *other in terms:
-                part = read[at]
+                product = read[at]
                 if other:
-                    part = builder.fmul(part, read[other[0]], flags=CONTRACT)
-                value = builder.fadd(part, value, flags=CONTRACT)
+                    product = builder.fmul(product, read[other[0]], flags=CONTRACT)
+                value = builder.fadd(product, value, flags=CONTRACT)
             builder.store(value, total)
     parts = [builder.load(total) for total in totals]
     parts += [zero] * (-len(parts) % LANES)

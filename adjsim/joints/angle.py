@@ -27,8 +27,8 @@ def angle_of(along, across):
 @device_fn
 def half_tangent(t):
     """Return tan(a/2) of tan a = t."""
-    one = lit(1, t)
-    return t / (one + math.sqrt(one + t * t))
+    unity = lit(1, t)
+    return t / (unity + math.sqrt(unity + t * t))
 
 
 @device_fn

@@ -28,19 +28,19 @@ def is_beyond(q, low, high):
 
 
 @device_fn
-def drive(q, w, own, motor):
-    """Return tau; `own` is b, T_c, eps, k_s, q_0, k_l, q_min, q_max."""
-    b, dry, width, k_s, rest, k_l, low, high = own
+def drive(q, w, params, motor):
+    """Return tau; `params` is b, T_c, eps, k_s, q_0, k_l, q_min, q_max."""
+    b, dry, width, k_s, rest, k_l, low, high = params
     sign = smooth_sign(w, width)  # (1)
     out = beyond(q, low, high)  # (2)
     return motor - b * w - dry * sign - k_s * (q - rest) - k_l * out  # (3)
 
 
 @device_fn
-def drive_jvp(q, w, own, motor, tan_q, tan_w, tan_own, tan_motor):
+def drive_jvp(q, w, params, motor, tan_q, tan_w, tan_params, tan_motor):
     """Push tangents through `drive`."""
-    b, dry, width, k_s, rest, k_l, low, high = own
-    tan_b, tan_dry, tan_width, tan_k_s, tan_rest, tan_k_l, tan_low, tan_high = tan_own
+    b, dry, width, k_s, rest, k_l, low, high = params
+    tan_b, tan_dry, tan_width, tan_k_s, tan_rest, tan_k_l, tan_low, tan_high = tan_params
     sign = smooth_sign(w, width)  # (1)
     tan_sign = smooth_sign_jvp(w, width, tan_w, tan_width)
     out = beyond(q, low, high)  # (2)

@@ -46,11 +46,11 @@ def between_jvp(A, r, tan_A, tan_B):
 
 
 @device_fn
-def still(a, one):
-    """Return the motion of the world, whose axes are `one` times the unit vectors."""
+def still(a, axis_length):
+    """Return the motion of the world, whose axes are `axis_length` times the unit vectors."""
     zero = lit(0, a[0])
     none = (zero, zero, zero)
-    E = ((one, zero, zero), (zero, one, zero), (zero, zero, one))
+    E = ((axis_length, zero, zero), (zero, axis_length, zero), (zero, zero, axis_length))
     return a, none, none, E, (none, none, none)
 
 

@@ -133,9 +133,9 @@ class Joint(Force):
         """Return the joints between rows of a model."""
         del name
         centers = [[rows.frames[body].center for body in pair if body] for pair in self.ends]
-        found = np.array(centers)[..., None] + np.arange(N_POINTS)
+        points = np.array(centers)[..., None] + np.arange(N_POINTS)
         bound = copy.copy(self)
-        checks.freeze(bound, "rows", found.reshape(len(found), -1))
+        checks.freeze(bound, "rows", points.reshape(len(points), -1))
         return bound
 
     def frame_bounds(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:

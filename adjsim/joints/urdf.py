@@ -128,7 +128,7 @@ def read_urdf(
     heavy = {link: f"{name}.{k}" for k, link in enumerate(x for x in links if owners[x] == x)}
     if not heavy:
         raise ValueError("`path`: a link must have an <inertial> with a mass, got none.")
-    owners = {link: own and heavy[own] for link, own in owners.items()}
+    owners = {link: owner and heavy[owner] for link, owner in owners.items()}
     bodies = _bodies({link: links[link] for link in heavy}, path)
 
     q = checks.mapping("positions", positions or {}, "{'elbow': 0.5}")
@@ -278,8 +278,8 @@ def _bodies(links: Mapping[str, Element], path: Path) -> RigidBodies:
 def _surface(link: Element, center: np.ndarray, path: Path) -> TriangleMesh | np.ndarray:
     """Return what a link has for collisions, or else what is drawn, or else its centre."""
     points, faces, n = [], [], 0
-    for part in link.findall("collision") or link.findall("visual"):
-        mesh, (x, R) = _geometry(part.find("geometry/*"), path), _origin(part)
+    for element in link.findall("collision") or link.findall("visual"):
+        mesh, (x, R) = _geometry(element.find("geometry/*"), path), _origin(element)
         points.append(x + mesh.points @ R.T)
         faces.append(n + mesh.faces)
         n += len(mesh.points)
@@ -333,8 +333,8 @@ def _driven(joint: Element, q: float, held: Mapping[str, Any]) -> dict[str, Any]
 
 def _end(joint: Element, end: str) -> str:
     """Return the name of a joint's "parent" or "child"."""
-    found = joint.find(end)
-    return "" if found is None else found.get("link", "")
+    element = joint.find(end)
+    return "" if element is None else element.get("link", "")
 
 
 def _axis(joint: Element) -> np.ndarray:

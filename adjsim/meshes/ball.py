@@ -117,7 +117,7 @@ def _whole_coordinates(total: int) -> np.ndarray:
     """Return all (l, i, j, k) of whole numbers >= 0 with the given sum, (n, 4)."""
     if total < 0:
         return np.empty((0, 4), np.int64)
-    i, j, k = (part.ravel() for part in np.indices((total + 1,) * 3))
+    i, j, k = (index.ravel() for index in np.indices((total + 1,) * 3))
     inside = i + j + k <= total
     i, j, k = i[inside], j[inside], k[inside]
     return np.stack([total - i - j - k, i, j, k], axis=1)

@@ -48,8 +48,8 @@ def embedding(
     """
     points = checks.array("points", points, ("n_vertices", 3))
     grid = unstructured_grid(checks.instance("mesh", mesh, TetMesh))
-    found, closest = grid.find_closest_cell(points, return_closest_point=True)
-    found = np.atleast_1d(found)
+    cells, closest = grid.find_closest_cell(points, return_closest_point=True)
+    cells = np.atleast_1d(cells)
     distance = np.linalg.norm(np.reshape(closest, (-1, 3)) - points, axis=1)
     limit = max_distance * float(np.linalg.norm(np.ptp(mesh.points, axis=0)))
     if not (distance <= limit).all():
@@ -60,7 +60,7 @@ def embedding(
             "`max_distance`."
         )
 
-    nodes = mesh.tets[found]
+    nodes = mesh.tets[cells]
     x0 = mesh.points[nodes[:, 0]]
     edges = np.stack([mesh.points[nodes[:, a]] - x0 for a in (1, 2, 3)], axis=2)
     b = np.linalg.solve(edges, (points - x0)[:, :, None])[:, :, 0]

@@ -122,15 +122,15 @@ def read_mesh_data(path: str | os.PathLike, *, scale: float = 1.0) -> MeshData:
 def find_mesh(path: str | os.PathLike) -> Path:
     """Return the path of a mesh file; "pyvista:NAME" is one that PyVista ships."""
     text = os.fspath(checks.instance("path", path, (str, os.PathLike)))
-    found = Path(text)
+    mesh_path = Path(text)
     if text.startswith(EXAMPLES):
         spec = importlib.util.find_spec("pyvista")  # which is not loaded for a path
         origin = spec.origin if spec else optional("pyvista").__file__  # which raises
         folder = Path(origin or "").parent / "examples"
-        found = folder / text.removeprefix(EXAMPLES)
-    if not found.is_file():
-        raise FileNotFoundError(f"`mesh`: there is no file {found}.")
-    return found
+        mesh_path = folder / text.removeprefix(EXAMPLES)
+    if not mesh_path.is_file():
+        raise FileNotFoundError(f"`mesh`: there is no file {mesh_path}.")
+    return mesh_path
 
 
 def write_tet_mesh(path: str | os.PathLike, mesh: TetMesh) -> Path:
@@ -144,9 +144,9 @@ def write_tet_mesh(path: str | os.PathLike, mesh: TetMesh) -> Path:
     """
     checks.instance("mesh", mesh, TetMesh)
     path = writable(path, ".vtu", ".vtk")
-    part = path.with_name(f".{path.stem}-{os.getpid()}{path.suffix}")
-    unstructured_grid(mesh).save(part)
-    part.replace(path)
+    temporary = path.with_name(f".{path.stem}-{os.getpid()}{path.suffix}")
+    unstructured_grid(mesh).save(temporary)
+    temporary.replace(path)
     return path
 
 
@@ -330,8 +330,8 @@ def _triangle_mesh(data: Any, scale: float) -> MeshData:
 
 def _arrays(data: Any) -> dict[str, np.ndarray]:
     """Return the arrays of numbers of a data set by name, without those that VTK adds."""
-    found = {name: np.asarray(data[name]) for name in data if not name.startswith(VTK)}
-    return {name: array for name, array in found.items() if array.dtype.kind in "biuf"}
+    arrays = {name: np.asarray(data[name]) for name in data if not name.startswith(VTK)}
+    return {name: array for name, array in arrays.items() if array.dtype.kind in "biuf"}
 
 
 def _rows(

@@ -32,7 +32,7 @@ def check_corners(path: Path) -> None:
         if word in counts:
             counts[word] += 1
         elif word == "f":
-            for kind, number in (one for corner in rest for one in _numbers(path, at, corner)):
+            for kind, number in (name for corner in rest for name in _numbers(path, at, corner)):
                 if number > 0:
                     named.append((at, kind, number))
                 elif not -counts[kind] <= number < 0:

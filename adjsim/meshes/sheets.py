@@ -132,7 +132,7 @@ def _grid_points(x: np.ndarray, y: np.ndarray, z: float) -> np.ndarray:
 def _grid_triangles(cells: tuple[int, int], alternating: bool) -> np.ndarray:
     """Return two triangles for each cell, (n_cells, 2, 3), counter-clockwise."""
     n_y = cells[1]
-    i, j = (part.ravel() for part in np.indices(cells))
+    i, j = (index.ravel() for index in np.indices(cells))
     a, b = i * (n_y + 1) + j, (i + 1) * (n_y + 1) + j
     even = np.stack([a, b, b + 1, a, b + 1, a + 1], axis=1)
     odd = np.stack([a, b, a + 1, b, b + 1, a + 1], axis=1)

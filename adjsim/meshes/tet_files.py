@@ -26,12 +26,12 @@ def read_tet_file(path: Path) -> tuple[np.ndarray, np.ndarray]:
     ValueError
         With the number of the line, if one of them is damaged; or if there are no tetrahedra.
     """
-    found: dict[str, list[list[float]]] = {"v": [], "t": []}
+    rows: dict[str, list[list[float]]] = {"v": [], "t": []}
     for at, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
         word, *rest = line.split("#")[0].split() or [""]
-        if word in found:
-            found[word].append(_numbers(path, at, word, rest))
-    points, tets = np.array(found["v"], float), np.array(found["t"])
+        if word in rows:
+            rows[word].append(_numbers(path, at, word, rest))
+    points, tets = np.array(rows["v"], float), np.array(rows["t"])
     if not len(tets) or not len(points):
         raise ValueError(
             f"`mesh`: {path} has {len(points)} points (lines `v x y z`) and {len(tets)} tetrahedra "

@@ -50,31 +50,31 @@ def combine(weights, y):
 @device_fn
 def region(code, y):
     """Return o, e_1 and e_2 of a pair: the part of its features where the closest points lie."""
-    one = lit(1, y[0][0])
-    zero = lit(0, one)
+    unity = lit(1, y[0][0])
+    zero = lit(0, unity)
     none = (zero, zero, zero)
-    if code == lit(EDGES, one):
-        return (zero, -one, zero), (one, zero, zero), (zero, one, -one)
-    if code == lit(VERTEX, one):
-        return (-one, zero, zero), none, none
+    if code == lit(EDGES, unity):
+        return (zero, -unity, zero), (unity, zero, zero), (zero, unity, -unity)
+    if code == lit(VERTEX, unity):
+        return (-unity, zero, zero), none, none
     a, b = y[0], y[1]
     ab = sub(b, a)
-    if code == lit(EDGE, one):
+    if code == lit(EDGE, unity):
         t = -dot(ab, a)
         if t <= zero:
-            return (-one, zero, zero), none, none
+            return (-unity, zero, zero), none, none
         if t >= dot(ab, ab):
-            return (zero, -one, zero), none, none
-        return (-one, zero, zero), (one, -one, zero), none
+            return (zero, -unity, zero), none, none
+        return (-unity, zero, zero), (unity, -unity, zero), none
     return face_region(a, b, y[2])
 
 
 @device_fn
 def face_region(a, b, c):
     """Return o, e_1 and e_2 of the part of a triangle that is the closest to the origin."""
-    one = lit(1, a[0])
-    zero = lit(0, one)
-    none, to_a, to_b = (zero, zero, zero), (-one, zero, zero), (zero, -one, zero)
+    unity = lit(1, a[0])
+    zero = lit(0, unity)
+    none, to_a, to_b = (zero, zero, zero), (-unity, zero, zero), (zero, -unity, zero)
     ab, ac = sub(b, a), sub(c, a)
     ab_a, ac_a = -dot(ab, a), -dot(ac, a)
     if ab_a <= zero and ac_a <= zero:
@@ -84,7 +84,7 @@ def face_region(a, b, c):
         return to_b, none, none
     ab_c, ac_c = -dot(ab, c), -dot(ac, c)
     if ac_c >= zero and ab_c <= ac_c:
-        return (zero, zero, -one), none, none
+        return (zero, zero, -unity), none, none
     return face_or_edge((ab_a, ac_a), (ab_b, ac_b), (ab_c, ac_c))
 
 
@@ -92,16 +92,16 @@ def face_region(a, b, c):
 def face_or_edge(at_a, at_b, at_c):
     """Return the part of a triangle where no corner is the closest."""
     (ab_a, ac_a), (ab_b, ac_b), (ab_c, ac_c) = at_a, at_b, at_c
-    one = lit(1, ab_a)
-    zero = lit(0, one)
-    none, to_a, to_b = (zero, zero, zero), (-one, zero, zero), (zero, -one, zero)
+    unity = lit(1, ab_a)
+    zero = lit(0, unity)
+    none, to_a, to_b = (zero, zero, zero), (-unity, zero, zero), (zero, -unity, zero)
     if ab_a * ac_b - ab_b * ac_a <= zero and ab_a >= zero and ab_b <= zero:
-        return to_a, (one, -one, zero), none
+        return to_a, (unity, -unity, zero), none
     if ab_c * ac_a - ab_a * ac_c <= zero and ac_a >= zero and ac_c <= zero:
-        return to_a, (one, zero, -one), none
+        return to_a, (unity, zero, -unity), none
     if ab_b * ac_c - ab_c * ac_b <= zero and ac_b >= ab_b and ab_c >= ac_c:
-        return to_b, (zero, one, -one), none
-    return to_a, (one, -one, zero), (one, zero, -one)
+        return to_b, (zero, unity, -unity), none
+    return to_a, (unity, -unity, zero), (unity, zero, -unity)
 
 
 @device_fn
@@ -113,9 +113,9 @@ def solve_gram(d_1, d_2, g_1, g_2):
     det = A if line else A * C - B * B
     if det <= zero:
         return zero, zero
-    part = lit(1, A) / det
+    inv_det = lit(1, A) / det
     a_1, a_2 = g_1 if line else C * g_1 - B * g_2, zero if line else A * g_2 - B * g_1
-    return a_1 * part, a_2 * part
+    return a_1 * inv_det, a_2 * inv_det
 
 
 @device_fn

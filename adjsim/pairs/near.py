@@ -151,15 +151,15 @@ def near_tiles(pairs):
 
 
 @device_fn
-def makes_lists(part, pairs):
+def makes_lists(i_part, pairs):
     """Whether a part is the first of its list."""
-    return pairs.shares[part, 1] == 0
+    return pairs.shares[i_part, 1] == 0
 
 
 @device_fn
-def own_share(pairs, part, first, last):
+def own_share(pairs, i_part, first, last):
     """Return a part's share of the numbers from first to last."""
-    i, n = pairs.shares[part, 1], pairs.shares[part, 2]
+    i, n = pairs.shares[i_part, 1], pairs.shares[i_part, 2]
     return first + (last - first) * i // n, first + (last - first) * (i + 1) // n
 
 
@@ -197,8 +197,8 @@ def keeps_pace(pairs, k, x):
         by, n, common = 1.0 / pairs.scales[s, 2], 0, (0.0, 0.0, 0.0)
         for i in range(pairs.element_ptr[s], pairs.element_ptr[s + 1]):
             moved = shift(pairs, i, pairs.listed_at, x)
-            own = sub(moved, drift)
-            square = by * dot(own, own)
+            relative = sub(moved, drift)
+            square = by * dot(relative, relative)
             far = square - limit * pairs.paces[i] * pairs.paces[i]
             most = far if far > most else most  # max may return what is no number
             if square - square == 0.0:  # finite
@@ -217,8 +217,8 @@ def follow(pairs, k, x, most):
     for s in range(pairs.set_ptr[k], pairs.set_ptr[k + 1]):
         drift = pairs.listed_drifts[s, 0], pairs.listed_drifts[s, 1], pairs.listed_drifts[s, 2]
         for i in range(pairs.element_ptr[s], pairs.element_ptr[s + 1]):
-            own = sub(shift(pairs, i, pairs.listed_at, x), drift)
-            moved = np.sqrt(dot(own, own) / pairs.scales[s, 2])
+            relative = sub(shift(pairs, i, pairs.listed_at, x), drift)
+            moved = np.sqrt(dot(relative, relative) / pairs.scales[s, 2])
             pairs.ways[i] += moved if moved - moved == 0.0 else np.inf
             pace = EASE * moved / most
             pairs.paces[i] = min(pace, 1.0) if pace > SLOWEST else SLOWEST
@@ -237,8 +237,8 @@ def farthest(pairs, k, before, drifts, x):
         n, common = 0, (0.0, 0.0, 0.0)
         for i in range(pairs.element_ptr[s], pairs.element_ptr[s + 1]):
             moved = shift(pairs, i, before, x)
-            own = sub(moved, drift)
-            square = dot(own, own) / pairs.scales[s, 2]
+            relative = sub(moved, drift)
+            square = dot(relative, relative) / pairs.scales[s, 2]
             most = square if square > most else most  # max may return what is no number
             if square - square == 0.0:  # finite
                 n, common = n + 1, add(common, moved)
@@ -475,11 +475,11 @@ serve, make_list = shared_fn(_serve), shared_fn(_make_list)
 
 
 @device_fn
-def sum_pairs(part, pairs, slots, out):
+def sum_pairs(i_part, pairs, slots, out):
     """Add up what the pairs wrote in `slots` for a part's share of the elements."""
-    k = pairs.shares[part, 0]
+    k = pairs.shares[i_part, 0]
     first, last = pairs.element_ptr[pairs.set_ptr[k]], pairs.element_ptr[pairs.set_ptr[k + 1]]
-    lo, hi = own_share(pairs, part, first, last)
+    lo, hi = own_share(pairs, i_part, first, last)
     for i in range(lo, hi):
         f = node_sum(np.uint64(i + k), pairs.sum_ptr, pairs.sum_slots, slots)
         at = pairs.places[i]
@@ -487,14 +487,14 @@ def sum_pairs(part, pairs, slots, out):
 
 
 @device_fn
-def sum_params(part, pairs, adj_params):
+def sum_params(i_part, pairs, adj_params):
     """Add what the pairs wrote for parameters in a step, in their order, for a part's sets.
 
     Pairs that do not touch add exactly nothing: the sum does not depend on which of them there are.
     """
-    k, flat = pairs.shares[part, 0], pairs.more_params
+    k, flat = pairs.shares[i_part, 0], pairs.more_params
     for s in range(pairs.set_ptr[k], pairs.set_ptr[k + 1]):
-        if s % pairs.shares[part, 2] != pairs.shares[part, 1]:
+        if s % pairs.shares[i_part, 2] != pairs.shares[i_part, 1]:
             continue
         start, at = pairs.pair_table[s, PARAMS], pairs.param_places[s]
         for column in range(N_PARAMS):
@@ -514,18 +514,18 @@ def serve_all(pairs, x):
     return served
 
 
-def take_found(pairs, s, found):
+def take_found(pairs, s, new):
     """Write the pairs of a search into set s."""
     thickness, allowance = pairs.scales[s, 0], pairs.scales[s, 1]
     begin, first = pairs.pair_ptr[s], pairs.element_ptr[s]
     pairs.edges_from[s] = pairs.pair_ptr[s + 1]
-    for n in range(found.gaps.size - 1, -1, -1):
+    for n in range(new.gaps.size - 1, -1, -1):
         m = begin + n
         for a in range(4):
-            pairs.members[m, a] = found.rows[n, a] + first
-        pairs.numbers[m, 0], pairs.numbers[m, 1] = found.numbers[n, 0], found.numbers[n, 1]
-        pairs.leeway[m] = until_near(found.gaps[n], thickness) / allowance
-        if found.numbers[n, 0] == EDGES:
+            pairs.members[m, a] = new.rows[n, a] + first
+        pairs.numbers[m, 0], pairs.numbers[m, 1] = new.numbers[n, 0], new.numbers[n, 1]
+        pairs.leeway[m] = until_near(new.gaps[n], thickness) / allowance
+        if new.numbers[n, 0] == EDGES:
             pairs.edges_from[s] = m
 
 

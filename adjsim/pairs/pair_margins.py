@@ -98,10 +98,10 @@ def _served(x: np.ndarray, allowance: float) -> tuple[int, float]:
     A motion that all share does not count, since it changes no distance.
     """
     shifts = x - x[0]
-    own = np.square(shifts - shifts.mean(axis=1, keepdims=True)).sum(axis=-1).max(axis=1)
-    far = np.flatnonzero(~(own <= allowance**2))
+    squares = np.square(shifts - shifts.mean(axis=1, keepdims=True)).sum(axis=-1).max(axis=1)
+    far = np.flatnonzero(~(squares <= allowance**2))
     n = max(int(far[0]), 1) if far.size else len(x)
-    return n, float(np.sqrt(own[:n].max()))
+    return n, float(np.sqrt(squares[:n].max()))
 
 
 def _own_pairs(rows: np.ndarray, numbers: np.ndarray, n_rows: int) -> OwnPairs:
@@ -173,7 +173,7 @@ depth = shared_fn(_depth)  # once, since it takes long to compile
 
 
 @device_fn
-def put_in(pairs, m, i, n, at, c, found):
+def put_in(pairs, m, i, n, at, c, margins):
     """Add a pair that touches to the places of row i; return how many these are."""
     key, size = place_of(pairs, m, at)
     k = 0
@@ -182,7 +182,7 @@ def put_in(pairs, m, i, n, at, c, found):
     row = pairs.numbers_of[k]
     if k == n:
         pairs.keys[k], row[WEIGHT], row[DEPTH], row[SIZE] = key, 0.0, c, size
-        row[LEAVING], row[DAMPING], row[SLIP] = found
+        row[LEAVING], row[DAMPING], row[SLIP] = margins
         n += 1
     row[WEIGHT] += 1.0 if pairs.numbers[m, 0] == EDGES else pairs.numbers[m, 1]
     pairs.places[m - pairs.ptr[i]] = k

@@ -151,7 +151,7 @@ def merge_pairs(before: FoundPairs, changed: np.ndarray, new: FoundPairs) -> Fou
     """Return the pairs without a row that has changed and the new ones, by their keys."""
     merged = _pair_buffers(len(before.keys) + len(new.keys))
     n = loop_kernel(merge)(before, changed, new, np.argsort(new.keys), merged)
-    return FoundPairs(*(part[:n] for part in merged))
+    return FoundPairs(*(column[:n] for column in merged))
 
 
 def merge(before, changed, new, order, merged):
@@ -190,11 +190,11 @@ def _pair_buffers(n: int) -> FoundPairs:
     )
 
 
-def grid_of(own: np.ndarray, weights: np.ndarray) -> HashGrid:
+def grid_of(corners: np.ndarray, weights: np.ndarray) -> HashGrid:
     """Return the grid of the boxes that are finite and count."""
     counting, extents = np.empty(len(weights), np.int64), np.empty(len(weights))
     origin = np.full(3, np.inf)
-    n, largest, total = loop_kernel(measure)(own, weights, counting, extents, origin)
+    n, largest, total = loop_kernel(measure)(corners, weights, counting, extents, origin)
     counting, extents = counting[:n], extents[:n]
     size = max(min(largest, 2.0 * total / max(n, 1)), 1e-300)
     n_levels = 1
@@ -209,21 +209,21 @@ def grid_of(own: np.ndarray, weights: np.ndarray) -> HashGrid:
         order=np.empty(n, np.int64),
         levels=np.zeros(n_levels, np.int64),
     )
-    loop_kernel(enter_all)(grid, own, counting, extents)
+    loop_kernel(enter_all)(grid, corners, counting, extents)
     return grid
 
 
 def boxes(x: np.ndarray, rows: np.ndarray, margin: float) -> np.ndarray:
     """Return the boxes of features, (2, n, 3)."""
-    found = np.empty((2, len(rows), 3))
-    loop_kernel(write_boxes)(x, rows, margin, found)
-    return found
+    corners = np.empty((2, len(rows), 3))
+    loop_kernel(write_boxes)(x, rows, margin, corners)
+    return corners
 
 
-def write_boxes(x, rows, margin, found):
+def write_boxes(x, rows, margin, corners):
     """Write the boxes of features."""
     for i in range(rows.shape[0]):
-        write_box(x, rows[i], margin, found[0, i], found[1, i])
+        write_box(x, rows[i], margin, corners[0, i], corners[1, i])
 
 
 @device_fn
@@ -239,18 +239,18 @@ def write_box(x, rows, margin, lower, upper):
         lower[c], upper[c] = low - margin, high + margin
 
 
-def measure(own, weights, counting, extents, origin):
+def measure(corners, weights, counting, extents, origin):
     """Write which boxes are finite and count, their largest extents, and their origin.
 
     Return how many they are, their largest extent, and the sum of all.
     """
     n, largest, total = 0, 0.0, 0.0
     for q in range(weights.size):
-        if weights[q] != 0.0 and is_finite_box(own, q):
+        if weights[q] != 0.0 and is_finite_box(corners, q):
             extent = 0.0
             for c in range(3):
-                extent = max(extent, own[1, q, c] - own[0, q, c])
-                origin[c] = min(origin[c], own[0, q, c])
+                extent = max(extent, corners[1, q, c] - corners[0, q, c])
+                origin[c] = min(origin[c], corners[0, q, c])
             counting[n], extents[n] = q, extent
             n, largest, total = n + 1, max(largest, extent), total + extent
     return n, largest, total
@@ -365,33 +365,33 @@ def distance_of(code, a, b, x):
 
 
 @device_fn
-def fill(part, p, begin, end, rows, numbers):
+def fill(pair_set, p, begin, end, rows, numbers):
     """Write rows, code and weight of pairs of a feature; one of fewer corners repeats its last."""
-    a, last = part.first[p], part.second.shape[1] - 1
+    a, last = pair_set.first[p], pair_set.second.shape[1] - 1
     for m in range(begin, end):
         q = np.int64(numbers[m, 1])
-        b = part.second[q]
+        b = pair_set.second[q]
         rows[m, 0] = a[0]
-        if part.code == EDGES:
+        if pair_set.code == EDGES:
             rows[m, 1], rows[m, 2], rows[m, 3] = a[1], b[0], b[1]
         else:
             rows[m, 1], rows[m, 2], rows[m, 3] = b[0], b[min(1, last)], b[last]
-        numbers[m, 0], numbers[m, 1] = part.code, part.weights[q]
+        numbers[m, 0], numbers[m, 1] = pair_set.code, pair_set.weights[q]
 
 
-def within(found: FoundPairs, far: np.ndarray) -> np.ndarray:
+def within(pairs: FoundPairs, far: np.ndarray) -> np.ndarray:
     """Return which pairs are closer than their rows can come where each moves so `far`, (n,)."""
-    close = np.zeros(len(found.gaps), bool)
-    loop_kernel(write_within)(found, far, close)
+    close = np.zeros(len(pairs.gaps), bool)
+    loop_kernel(write_within)(pairs, far, close)
     return close
 
 
-def write_within(found, far, close):
+def write_within(pairs, far, close):
     """Write whether the rows of each pair can meet."""
     for m in range(close.size):
-        a = found.rows[m]
+        a = pairs.rows[m]
         most = max(far[a[0]], far[a[1]], far[a[2]], far[a[3]])
-        close[m] = found.gaps[m] <= 2.0 * most
+        close[m] = pairs.gaps[m] <= 2.0 * most
 
 
 def sides(rows: np.ndarray, numbers: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -401,15 +401,15 @@ def sides(rows: np.ndarray, numbers: np.ndarray, x: np.ndarray) -> tuple[np.ndar
     closest points: the side of edges that are parallel is an accident of rounding, and changes
     while these do not turn.
     """
-    found, between = np.zeros(len(rows), np.int8), np.zeros((len(rows), 3))
-    loop_kernel(write_sides)(rows, numbers, x, found, between)
-    return found, between
+    signs, between = np.zeros(len(rows), np.int8), np.zeros((len(rows), 3))
+    loop_kernel(write_sides)(rows, numbers, x, signs, between)
+    return signs, between
 
 
-def write_sides(rows, numbers, x, found, between):
+def write_sides(rows, numbers, x, signs, between):
     """Write the side of each pair, and the vector between its closest points."""
     for m in range(rows.shape[0]):
-        found[m], (between[m, 0], between[m, 1], between[m, 2]) = side_of(numbers[m, 0], rows[m], x)
+        signs[m], (between[m, 0], between[m, 1], between[m, 2]) = side_of(numbers[m, 0], rows[m], x)
 
 
 @device_fn
@@ -431,34 +431,34 @@ def side_of(code, rows, x):
     return 1 if dot(normal, away) > 0.0 else -1, at.r
 
 
-def search(number, part, near, lower, grid, rows, numbers, gaps, keys):
+def search(number, pair_set, near, lower, grid, rows, numbers, gaps, keys):
     """Write the pairs of set `number`, and return how many there are.
 
     Of more pairs than `rows` has room for only the number is right.
     """
     n = 0
-    for p in range(part.first.shape[0]):
-        begin, n = n, search_feature(part, near, lower, grid, p, n, numbers, gaps)
+    for p in range(pair_set.first.shape[0]):
+        begin, n = n, search_feature(pair_set, near, lower, grid, p, n, numbers, gaps)
         end = min(n, rows.shape[0])
         for m in range(begin, end):
             keys[m] = (number << KEY_BITS | p) << KEY_BITS | np.int64(numbers[m, 1])
-        fill(part, p, begin, end, rows, numbers)
+        fill(pair_set, p, begin, end, rows, numbers)
     return n
 
 
 @device_fn
-def search_feature(part, near, lower, grid, p, begin, numbers, gaps):
+def search_feature(pair_set, near, lower, grid, p, begin, numbers, gaps):
     """Write the pairs of feature p from `begin` on, if there is room; return where they end."""
     n, first, last = begin, grid.starts[0], grid.starts[grid.starts.size - 1]
     if not is_finite_box(lower, p):
         return n
     if cells_around(lower, p, grid) > last - first:
         for at in range(first, last):
-            n = try_pair(part, near, lower, grid, p, at, begin, n, numbers, gaps)
+            n = try_pair(pair_set, near, lower, grid, p, at, begin, n, numbers, gaps)
     else:
         for level in range(grid.levels.size):
             if grid.levels[level] > 0:
-                n = search_level(part, near, lower, grid, p, level, begin, n, numbers, gaps)
+                n = search_level(pair_set, near, lower, grid, p, level, begin, n, numbers, gaps)
     return n
 
 
@@ -493,7 +493,7 @@ def cells_around(box, p, grid):
 
 
 @device_fn
-def search_level(part, near, lower, grid, p, level, begin, n, numbers, gaps):
+def search_level(pair_set, near, lower, grid, p, level, begin, n, numbers, gaps):
     """Try the boxes of a level that may overlap box p; return how many pairs there are now."""
     starts = grid.starts
     (i0, j0, k0), (i1, j1, k1) = cells_of(lower, p, grid, level)
@@ -504,45 +504,45 @@ def search_level(part, near, lower, grid, p, level, begin, n, numbers, gaps):
                 bucket = bucket_of(level, i, j, k, starts.size - 1)
                 for at in range(starts[bucket], starts[bucket + 1]):
                     if grid.keys[at] == key:
-                        n = try_pair(part, near, lower, grid, p, at, begin, n, numbers, gaps)
+                        n = try_pair(pair_set, near, lower, grid, p, at, begin, n, numbers, gaps)
     return n
 
 
 @device_fn
-def try_pair(part, near, lower, grid, p, at, begin, n, numbers, gaps):
+def try_pair(pair_set, near, lower, grid, p, at, begin, n, numbers, gaps):
     """Put feature p and that of an entry among the pairs if they are one; return their number."""
     q, other = grid.order[at], grid.boxes[at]
-    if part.same and q <= p:
+    if pair_set.same and q <= p:
         return n
     for c in range(3):
         if lower[1, p, c] < other[c] or other[3 + c] < lower[0, p, c]:
             return n
-    gap = gap_of(part.code, part.first[p], part.second[q], near)
+    gap = gap_of(pair_set.code, pair_set.first[p], pair_set.second[q], near)
     if gap > near.reach:
         return n
     put_in_order(q, gap, begin, n, numbers, gaps)
     return n + 1
 
 
-def enter_all(grid, own, counting, extents):
+def enter_all(grid, corners, counting, extents):
     """Enter boxes of these extents, each in the list of its cell."""
     starts, n = grid.starts, grid.starts.size - 1
     for m in range(counting.size):
         level = level_of(grid, extents[m])
         grid.levels[level] += 1
-        starts[bucket_of(level, *middle(grid, level, own, counting[m]), n)] += 1
+        starts[bucket_of(level, *middle(grid, level, corners, counting[m]), n)] += 1
     for bucket in range(1, n + 1):
         starts[bucket] += starts[bucket - 1]  # where each list ends; filled from there, it begins
     for m in range(counting.size - 1, -1, -1):
         level = level_of(grid, extents[m])
         q = counting[m]
-        i, j, k = middle(grid, level, own, q)
+        i, j, k = middle(grid, level, corners, q)
         bucket = bucket_of(level, i, j, k, n)
         starts[bucket] -= 1
         at = starts[bucket]
         grid.keys[at], grid.order[at] = key_of(level, i, j, k), q
         for c in range(3):
-            grid.boxes[at, c], grid.boxes[at, 3 + c] = own[0, q, c], own[1, q, c]
+            grid.boxes[at, c], grid.boxes[at, 3 + c] = corners[0, q, c], corners[1, q, c]
 
 
 @device_fn
@@ -573,12 +573,12 @@ def gap_of(code, a, b, near):
     """
     if share_row(a, b):
         return np.inf
-    found = distance_of(code, a, b, near.x)
-    if not found <= near.reach:
+    distance = distance_of(code, a, b, near.x)
+    if not distance <= near.reach:
         return np.inf
     if near.closer > 0.0 and not are_apart(a, b, near.at_rest, 2.0 * near.closer):
-        return np.inf if distance_of(code, a, b, near.at_rest) <= near.closer else found
-    return found
+        return np.inf if distance_of(code, a, b, near.at_rest) <= near.closer else distance
+    return distance
 
 
 @device_fn

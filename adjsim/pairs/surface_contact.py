@@ -208,8 +208,8 @@ class SurfaceContact(Force):
         a, b = self.surfaces[0], self.surfaces[-1]
         both = ((a, b),) if a is b else ((a, b), (b, a))
         return tuple(
-            PairSet(PIERCED, one.edges, other.faces, np.ones(len(other.faces)), False)
-            for one, other in both
+            PairSet(PIERCED, surface.edges, other.faces, np.ones(len(other.faces)), False)
+            for surface, other in both
         )
 
     def check_radii(self, x: np.ndarray, name: str) -> None:
@@ -259,9 +259,9 @@ class SurfaceContact(Force):
         n = int(np.ceil(2.0 * moved / self.thickness))
         for k in range(n):
             start, end = (before + m / n * (after - before) for m in (k, k + 1))
-            found = self.passed(self.find(start, 2.0 * moved / n), start, end)
-            if found:
-                return found
+            crossing = self.passed(self.find(start, 2.0 * moved / n), start, end)
+            if crossing:
+                return crossing
         return None
 
     def leapt(self, before: np.ndarray, after: np.ndarray, reach: float) -> str | None:
@@ -273,7 +273,7 @@ class SurfaceContact(Force):
         return self.passed_on_the_way(before, after) if is_far else None
 
     def passed(
-        self, found: FoundPairs, before: np.ndarray, after: np.ndarray, away: Any = 0.0
+        self, pairs: FoundPairs, before: np.ndarray, after: np.ndarray, away: Any = 0.0
     ) -> str | None:
         """Return which of the pairs found at either of two positions changed sides; None: none.
 
@@ -282,8 +282,8 @@ class SurfaceContact(Force):
         moved = shifts_of(before, after)
         if not moved.any():
             return None
-        close = within(found, moved + away)
-        rows, numbers = found.rows[close], found.numbers[close]
+        close = within(pairs, moved + away)
+        rows, numbers = pairs.rows[close], pairs.numbers[close]
         (first, r_first), (then, r_then) = (sides(rows, numbers, x) for x in (before, after))
         changed = (first * then < 0) & ((r_first * r_then).sum(axis=1) < 0.0)
         if not changed.any():
@@ -335,9 +335,9 @@ class SurfaceContact(Force):
         damping = float(self.friction_stiffness) if self.friction > 0.0 else 0.0
         if not self.arrival_loss:
             damping = max(damping, float(self.law.damping(self, depth)))
-        for own, other in zip(self.surfaces, self.surfaces[::-1], strict=True):
-            most = 2.0 * _pairs_at_once(own, other)  # |w_i| times the sum of |w|, of each pair
-            rows = self.rows[own.vertices]
+        for surface, other in zip(self.surfaces, self.surfaces[::-1], strict=True):
+            most = 2.0 * _pairs_at_once(surface, other)  # |w_i| times the sum of |w|, of each pair
+            rows = self.rows[surface.vertices]
             rows = rows[rows < n_rows]
             k[rows] += most * float(stiffness)
             c[rows] += most * damping

@@ -41,9 +41,9 @@ CROSSING = 0.15  # g, from which on m is 1
 @device_fn
 def smooth_step(x):
     """Return S, S' and S'' at x."""
-    one = lit(1, x)
-    x = min(max(x, lit(0, x)), one)
-    left = one - x
+    unity = lit(1, x)
+    x = min(max(x, lit(0, x)), unity)
+    left = unity - x
     value = x * x * x * (lit(10, x) + x * (lit(6, x) * x - lit(15, x)))
     return value, lit(30, x) * x * x * left * left, lit(60, x) * x * left * (left - x)
 
@@ -94,10 +94,10 @@ def window_gradient(at):
         return zero, (none, none, none)
     l_1, l_2 = solve_gram(d_1, d_2, along_s, along_t)  # (1)
     q = axpy(l_2, d_2, scale(l_1, d_1))  # (2)
-    part = lit(1, A) / (A * C)  # one division for all
-    kappa = along_g * lit(2, A) * B * part  # (3)
-    k_1 = scale(kappa, axpy(B * C * part, d_1, neg(d_2)))  # (4)
-    k_2 = scale(kappa, axpy(B * A * part, d_2, neg(d_1)))
+    inv_AC = lit(1, A) / (A * C)  # one division for all
+    kappa = along_g * lit(2, A) * B * inv_AC  # (3)
+    k_1 = scale(kappa, axpy(B * C * inv_AC, d_1, neg(d_2)))  # (4)
+    k_2 = scale(kappa, axpy(B * A * inv_AC, d_2, neg(d_1)))
     of_d_1 = axpy(-l_1, r, axpy(-at.a_1, q, k_1))  # (5)
     of_d_2 = axpy(-l_2, r, axpy(-at.a_2, q, k_2))
     return omega, to_nodes(neg(q), of_d_1, of_d_2)
@@ -108,12 +108,12 @@ def window_gradient_jvp(at, tan_r, tan_d_1, tan_d_2, tan_s, tan_t):
     """Push tangents through `window_gradient`, of omega and of its gradient, where omega > 0."""
     r, d_1, d_2 = at.r, at.d_1, at.d_2
     A, B, C = dot(d_1, d_1), dot(d_1, d_2), dot(d_2, d_2)
-    two, one = lit(2, A), lit(1, A)
+    two, unity = lit(2, A), lit(1, A)
     tan_A, tan_C = two * dot(d_1, tan_d_1), two * dot(d_2, tan_d_2)
     tan_B = dot(tan_d_1, d_2) + dot(d_1, tan_d_2)
-    inv_AC = one / (A * C)  # one division for all
+    inv_AC = unity / (A * C)  # one division for all
     by_A, by_C, growth = C * inv_AC, A * inv_AC, inv_AC * (C * tan_A + A * tan_C)
-    g, base = one - B * B * inv_AC, two * B * inv_AC
+    g, base = unity - B * B * inv_AC, two * B * inv_AC
     tan_base = two * tan_B * inv_AC - base * growth
     tan_g = -(base * tan_B) + B * B * inv_AC * growth
 

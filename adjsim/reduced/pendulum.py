@@ -121,10 +121,10 @@ class Pendulum(System[PendulumState, PendulumTrajectory]):
 
     def constants(self) -> dict[str, np.ndarray]:
         """Return by name what the element function reads, in its order."""
-        found = {name: getattr(self, name) for name in (*OF_LINKS, *OF_ALL)}
+        values = {name: getattr(self, name) for name in (*OF_LINKS, *OF_ALL)}
         if self.center_of_mass is None:
-            found["center_of_mass"] = self.length
-        return found
+            values["center_of_mass"] = self.length
+        return values
 
     def state_parameters(self, state: PendulumState) -> dict[str, np.ndarray]:
         """Return the initial angles and rates by path."""
@@ -160,7 +160,7 @@ class Pendulum(System[PendulumState, PendulumTrajectory]):
 
     def pack_params(self) -> np.ndarray:
         """Return the constants that the element function reads, (1, n_params)."""
-        return np.concatenate([np.ravel(part) for part in self.constants().values()])[None]
+        return np.concatenate([np.ravel(value) for value in self.constants().values()])[None]
 
     def pack_series(self, n_steps: int) -> np.ndarray:
         """Return the torques, (1 or n_steps, n_angles).
@@ -202,8 +202,8 @@ class PendulumStepper(Stepper[PendulumState, PendulumTrajectory]):
 
     def load(self, state: PendulumState, fields: Fields, row: int) -> None:
         """Write angles and rates to a row."""
-        for field, part in zip(fields, (state.angle, state.rate), strict=True):
-            field[row] = self.on_device(np.ravel(part))
+        for field, values in zip(fields, (state.angle, state.rate), strict=True):
+            field[row] = self.on_device(np.ravel(values))
 
     def advance(self, k0: int, rows: np.ndarray, fields: Fields) -> None:
         """Run from state k0, in compiled code from the first step to the last."""
@@ -228,9 +228,9 @@ class PendulumStepper(Stepper[PendulumState, PendulumTrajectory]):
     ) -> PendulumTrajectory:
         """Return copies of the first rows: the frames."""
         shape = (len(steps), *self.system.SHAPE)
-        parts = tuple(part[: len(steps)].copy() for part in fields)
+        parts = tuple(field[: len(steps)].copy() for field in fields)
         parts = parts if on_device else to_host(parts)
-        return PendulumTrajectory(steps, self.dt, *(part.reshape(shape) for part in parts))
+        return PendulumTrajectory(steps, self.dt, *(frames.reshape(shape) for frames in parts))
 
 
 make_stepper.register(Pendulum, PendulumStepper)

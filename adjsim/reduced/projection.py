@@ -39,7 +39,7 @@ class Projection:
         inverse = np.divide(1.0, square, out=np.zeros_like(square), where=square > 0.0)
         xp = array_module(device)
         self.shape, self.xp = shape, xp
-        self.waves = tuple(xp.array(part, dtype) for part in (k_x, k_y, inverse))
+        self.waves = tuple(xp.array(array, dtype) for array in (k_x, k_y, inverse))
         self.forward, self.backward = fourier_transforms(device, threads)
 
     def __call__(self, velocity: Any) -> Any:

@@ -177,8 +177,8 @@ class SmokeStepper(Stepper[SmokeState, SmokeTrajectory]):
     def load(self, state: SmokeState, fields: Fields, row: int) -> None:
         """Write velocity and density to a row."""
         initial = constants((state.velocity, state.density), self.device)
-        for field, part in zip(fields, initial, strict=True):
-            field[row] = part
+        for field, values in zip(fields, initial, strict=True):
+            field[row] = values
 
     def next_velocity(self, u: Any) -> Any:
         """Return u+ = P S(u; u), (N_y, N_x, 2)."""
@@ -217,7 +217,7 @@ class SmokeStepper(Stepper[SmokeState, SmokeTrajectory]):
         self, steps: np.ndarray, fields: Fields, *, on_device: bool = False
     ) -> SmokeTrajectory:
         """Return copies of the first rows: the frames."""
-        parts = tuple(part[: len(steps)].copy() for part in fields)
+        parts = tuple(field[: len(steps)].copy() for field in fields)
         return SmokeTrajectory(steps, self.dt, *(parts if on_device else to_host(parts)))
 
 

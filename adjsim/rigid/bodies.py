@@ -215,10 +215,10 @@ class RigidBodies:
         arms, hull, faces, ptr, n_vertices = [], [], [], [0], 0
         for b, mesh in enumerate(self.meshes):
             center = self.centers[b]
-            own = [p.position for p in named.values() if p.body == b]
-            own = [(center if at is None else at)[None] for at in own]
+            positions = [p.position for p in named.values() if p.body == b]
+            positions = [(center if at is None else at)[None] for at in positions]
             frame = FRAME[: len(FRAME) if b in self.framed else 0]
-            arms.append(np.concatenate([np.concatenate([mesh.points, *own]) - center, frame]))
+            arms.append(np.concatenate([np.concatenate([mesh.points, *positions]) - center, frame]))
             hull.append(ptr[-1] + np.arange(len(mesh.points)))
             faces.append(n_vertices + mesh.faces)
             ptr.append(ptr[-1] + len(arms[-1]))
@@ -356,10 +356,10 @@ def pack_bodies(bodies: Mapping[str, RigidBodies], n_nodes: int, dtype: np.dtype
     The points are rows of the nodes' arrays from row `n_nodes` on.
     """
     sets = list(bodies.values())
-    sizes = [np.diff(part.point_ptr) for part in sets]
+    sizes = [np.diff(s.point_ptr) for s in sets]
     ptr = n_nodes + np.cumsum(np.concatenate([[0], *sizes]))
-    arms = np.concatenate([np.zeros((0, 3)), *(part.arms for part in sets)])
-    params = np.concatenate([np.zeros((0, PARAMS_SIZE)), *(part.packed_params for part in sets)])
+    arms = np.concatenate([np.zeros((0, 3)), *(s.arms for s in sets)])
+    params = np.concatenate([np.zeros((0, PARAMS_SIZE)), *(s.packed_params for s in sets)])
     return Bodies(ptr.astype(np.int64), arms.astype(dtype), params.astype(dtype))
 
 
@@ -425,9 +425,9 @@ def weigh_jvp(
     if tan_vertices is None:
         return out
     parts = np.split(tan_vertices, np.cumsum([len(mesh.points) for mesh in bodies.meshes])[:-1])
-    for b, (mesh, part) in enumerate(zip(bodies.meshes, parts, strict=True)):
+    for b, (mesh, tan_points) in enumerate(zip(bodies.meshes, parts, strict=True)):
         if is_weighed(bodies, b):
-            tan = mass_properties_jvp(mesh, part)
+            tan = mass_properties_jvp(mesh, tan_points)
             out[0][b], out[2][b] = tan.volume, tan.inertia
             if bodies.center is None:
                 out[1][b] = tan.center

@@ -109,11 +109,11 @@ def balance_bodies(dt, gravity, bodies, f, p, p_end, out):
     g = read_3(gravity, 0, 0)
     for b in range(p.shape[0]):
         params = read_params(bodies.params, b)
-        found = body_balance(
+        residual = body_balance(
             read_body(p, b), read_body(p_end, b), row_load(b, bodies, f), params, g, dt
         )
-        write_3(out, b, 0, found[0])
-        write_3(out, b, 3, found[1])
+        write_3(out, b, 0, residual[0])
+        write_3(out, b, 3, residual[1])
 
 
 def balance_bodies_jvp(dt, nodes, bodies, tan, f, tan_f, p, p_end, tan_p, tan_p_end, out):
@@ -124,10 +124,10 @@ def balance_bodies_jvp(dt, nodes, bodies, tan, f, tan_f, p, p_end, tan_p, tan_p_
         if tan.arms.shape[0] > 0:
             more = row_load(b, Bodies(bodies.point_ptr, tan.arms, bodies.params), f)[1]
             tan_load = (tan_load[0], madd(tan_load[1], more))
-        found = body_balance_jvp(
+        residual = body_balance_jvp(
             read_body(p, b), read_body(p_end, b), load, read_params(bodies.params, b), g, dt,
             read_body(tan_p, b), read_body(tan_p_end, b), tan_load, read_params(tan.bodies, b),
             tan_g,
         )  # fmt: skip
-        write_3(out, b, 0, found[0])
-        write_3(out, b, 3, found[1])
+        write_3(out, b, 0, residual[0])
+        write_3(out, b, 3, residual[1])

@@ -50,14 +50,14 @@ class Pieces(NamedTuple):
 
 def cut_bodies(teams: list[np.ndarray], dtype: np.dtype) -> Pieces:
     """Return the pieces of the bodies of each team, given the point_ptr of its own bodies."""
-    n_pieces = [np.maximum(1, -(-np.diff(own) // PIECE)) for own in teams]
-    if max(int(own.max(initial=0)) for own in n_pieces) <= 1:
-        n_pieces = [0 * own for own in n_pieces]
+    n_pieces = [np.maximum(1, -(-np.diff(team_ptr) // PIECE)) for team_ptr in teams]
+    if max(int(counts.max(initial=0)) for counts in n_pieces) <= 1:
+        n_pieces = [0 * counts for counts in n_pieces]
     point_ptr, body = [], []
-    for own, counts in zip(teams, n_pieces, strict=True):
+    for team_ptr, counts in zip(teams, n_pieces, strict=True):
         which = np.repeat(np.arange(len(counts)), counts)
         number = np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts, counts)
-        point_ptr += [own[which] + PIECE * number, own[-1:]]
+        point_ptr += [team_ptr[which] + PIECE * number, team_ptr[-1:]]
         body.append(which)
     ptr = np.concatenate([[0], np.cumsum(np.concatenate(n_pieces))])
     loads = np.zeros((ptr[-1], LOADS * LOAD_SIZE), dtype)

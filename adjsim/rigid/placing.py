@@ -35,7 +35,7 @@ def point_states(bodies: RigidBodies, states: BodyTrajectory) -> tuple[np.ndarra
     check_poses(bodies, states)
     p = np.ascontiguousarray(states.pack())
     x, v = (np.empty((len(p), bodies.n_points, 3), p.dtype) for _ in range(2))
-    own = pack_bodies({"": bodies}, 0, p.dtype)
+    packed = pack_bodies({"": bodies}, 0, p.dtype)
     for f in range(len(p)):
-        place_kernel(p.dtype)(0, bodies.n_bodies, own, States(x[f], v[f], p[f]))
+        place_kernel(p.dtype)(0, bodies.n_bodies, packed, States(x[f], v[f], p[f]))
     return x, v

@@ -124,7 +124,7 @@ class BodyTrajectory:
     @classmethod
     def unpack(cls, packed: np.ndarray) -> "BodyTrajectory":
         """Return the parts of packed states, (n_frames, n_bodies, 13)."""
-        return cls(*(part.copy() for part in np.split(packed, (3, 7, 10), axis=-1)))
+        return cls(*(field.copy() for field in np.split(packed, (3, 7, 10), axis=-1)))
 
     def pack(self) -> np.ndarray:
         """Return position, quaternion, velocity, angular velocity: (n_frames, n_bodies, 13)."""

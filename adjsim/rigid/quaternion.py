@@ -47,11 +47,11 @@ def quat_mul_jvp(p, q, tan_p, tan_q):
 def quat_matrix(q):
     """Return R(q) as three columns; q has unit length."""
     x, y, z, w = q
-    one, two = lit(1, x), lit(2, x)
+    unity, two = lit(1, x), lit(2, x)
     return (
-        (one - two * (y * y + z * z), two * (x * y + z * w), two * (x * z - y * w)),  # (1)
-        (two * (x * y - z * w), one - two * (x * x + z * z), two * (y * z + x * w)),  # (2)
-        (two * (x * z + y * w), two * (y * z - x * w), one - two * (x * x + y * y)),  # (3)
+        (unity - two * (y * y + z * z), two * (x * y + z * w), two * (x * z - y * w)),  # (1)
+        (two * (x * y - z * w), unity - two * (x * x + z * z), two * (y * z + x * w)),  # (2)
+        (two * (x * z + y * w), two * (y * z - x * w), unity - two * (x * x + y * y)),  # (3)
     )
 
 
@@ -114,15 +114,15 @@ def quat_exp_jvp(h, tan_h):
 @device_fn
 def sinc_slope(s, sinc, cos):
     """Return the derivative of sinc with respect to s, given both functions at s."""
-    one = lit(1, s)
+    unity = lit(1, s)
     if s > lit(SERIES_BELOW, s):
         return (cos - sinc) / (s + s)
-    t = one - s * lit(1 / 180, s)
-    t = one - s * lit(1 / 130, s) * t
-    t = one - s * lit(1 / 88, s) * t
-    t = one - s * lit(1 / 54, s) * t
-    t = one - s * lit(1 / 28, s) * t
-    t = one - s * lit(1 / 10, s) * t
+    t = unity - s * lit(1 / 180, s)
+    t = unity - s * lit(1 / 130, s) * t
+    t = unity - s * lit(1 / 88, s) * t
+    t = unity - s * lit(1 / 54, s) * t
+    t = unity - s * lit(1 / 28, s) * t
+    t = unity - s * lit(1 / 10, s) * t
     return lit(-1 / 6, s) * t
 
 
@@ -143,24 +143,24 @@ def sinc_and_cos(s):
 @device_fn
 def sinc_series(s):
     """Return the sum of (-s)^k/(2k+1)!, k = 0 to 7."""
-    one = lit(1, s)
-    t = one - s * lit(1 / 210, s)
-    t = one - s * lit(1 / 156, s) * t
-    t = one - s * lit(1 / 110, s) * t
-    t = one - s * lit(1 / 72, s) * t
-    t = one - s * lit(1 / 42, s) * t
-    t = one - s * lit(1 / 20, s) * t
-    return one - s * lit(1 / 6, s) * t
+    unity = lit(1, s)
+    t = unity - s * lit(1 / 210, s)
+    t = unity - s * lit(1 / 156, s) * t
+    t = unity - s * lit(1 / 110, s) * t
+    t = unity - s * lit(1 / 72, s) * t
+    t = unity - s * lit(1 / 42, s) * t
+    t = unity - s * lit(1 / 20, s) * t
+    return unity - s * lit(1 / 6, s) * t
 
 
 @device_fn
 def cos_series(s):
     """Return the sum of (-s)^k/(2k)!, k = 0 to 7."""
-    one = lit(1, s)
-    t = one - s * lit(1 / 182, s)
-    t = one - s * lit(1 / 132, s) * t
-    t = one - s * lit(1 / 90, s) * t
-    t = one - s * lit(1 / 56, s) * t
-    t = one - s * lit(1 / 30, s) * t
-    t = one - s * lit(1 / 12, s) * t
-    return one - s * lit(1 / 2, s) * t
+    unity = lit(1, s)
+    t = unity - s * lit(1 / 182, s)
+    t = unity - s * lit(1 / 132, s) * t
+    t = unity - s * lit(1 / 90, s) * t
+    t = unity - s * lit(1 / 56, s) * t
+    t = unity - s * lit(1 / 30, s) * t
+    t = unity - s * lit(1 / 12, s) * t
+    return unity - s * lit(1 / 2, s) * t

@@ -83,7 +83,7 @@ class BodyBalance:
         moment = np.bincount(self.owner, self.reach * acts, self.n_bodies)
         moment = (moment + np.linalg.norm(np.cross(omega, spin), axis=1)).max()
         momenta = np.abs(self.mass * v).max(), np.abs(spin).max()
-        return [float(force), float(moment)], [float(part) for part in momenta]
+        return [float(force), float(moment)], [float(momentum) for momentum in momenta]
 
     def end_jvp(
         self, tan_arms: np.ndarray, ends: Ends, tan_p: np.ndarray, tan_u: np.ndarray,
@@ -138,5 +138,5 @@ class BodyBalance:
     def _of_rows(self, of_nodes: Any, of_points: np.ndarray) -> Any:
         """Return the matrix from u of nodes and bodies to the rows of X."""
         ends = np.cumsum(np.bincount(self.owner, minlength=self.n_bodies))[:-1]
-        blocks = [own.reshape(-1, UNKNOWNS) for own in np.split(of_points, ends)]
+        blocks = [block.reshape(-1, UNKNOWNS) for block in np.split(of_points, ends)]
         return scipy.sparse.block_diag([of_nodes, *blocks], format="csc")

@@ -145,11 +145,10 @@ class ImplicitStepper(FieldStepper):
 
     def factors(self, A: "scipy.sparse.csc_array") -> "SuperLU":
         """Return the factors of A at the free components."""
-        own = A[self.free][:, self.free].tocsc()
         from scipy.sparse.linalg import splu
 
         return splu(
-            own, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=PIVOT,
+            A[self.free][:, self.free].tocsc(), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=PIVOT,
             options={"SymmetricMode": True},
         )  # fmt: skip
 
@@ -253,11 +252,11 @@ class _Newton:
         if self.factor is None:
             return 0.0
         way, size = self.way(self.factor), self.size(self.r)
-        for part in PARTS if halves else (1.0,):
-            u, end, r = self.at(self.u - part * way)
+        for fraction in PARTS if halves else (1.0,):
+            u, end, r = self.at(self.u - fraction * way)
             if self.size(r) < size:  # False where one is not finite
                 self.u, self.end, self.r = u, end, r
-                return part
+                return fraction
         return 0.0
 
     def go_down(self) -> float:
@@ -268,11 +267,11 @@ class _Newton:
             factor = self.descent.factors(A)
             if factor is None:
                 return 0.0
-            part = self.part_down(self.way(factor))
-            self.descent.took(part)
-            if part > 0.0:
-                self.goes_down = part < 1.0 or self.descent.shift > 0.0
-                return part
+            fraction = self.part_down(self.way(factor))
+            self.descent.took(fraction)
+            if fraction > 0.0:
+                self.goes_down = fraction < 1.0 or self.descent.shift > 0.0
+                return fraction
         return 0.0
 
     def part_down(self, way: np.ndarray) -> float:
@@ -280,18 +279,18 @@ class _Newton:
         slope = float(np.vdot(self.r, way))
         if not np.isfinite(slope) or slope <= 0.0:
             return 0.0
-        for part in PARTS:
-            u, end, r = self.at(self.u - part * way)
+        for fraction in PARTS:
+            u, end, r = self.at(self.u - fraction * way)
             if np.isfinite(r).all() and float(np.vdot(r, way)) >= -OVERSHOOT * slope:
                 self.u, self.end, self.r = u, end, r
-                return part
+                return fraction
         return 0.0
 
     def way(self, factor: "SuperLU") -> np.ndarray:
         """Return a step of Newton's, backwards."""
-        found, free = np.zeros_like(self.u), self.s.free
-        found[free] = factor.solve(self.r[free])
-        return found
+        step, free = np.zeros_like(self.u), self.s.free
+        step[free] = factor.solve(self.r[free])
+        return step
 
 
 def _largest(values: np.ndarray) -> float:

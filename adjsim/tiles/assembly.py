@@ -371,8 +371,8 @@ def make_gather_all(loop: Loop, kind: ElementKind) -> Callable:
     gather, field = gather_nothing, 0
     for letter in loop.reads:
         if letter in "XV":
-            own = make_gather(n_rows(kind, letter), relative=kind.relative)
-            gather = _then_gather(gather, own, _base(loop, kind, field), field)
+            gather_field = make_gather(n_rows(kind, letter), relative=kind.relative)
+            gather = _then_gather(gather, gather_field, _base(loop, kind, field), field)
             field += 1
     return gather
 
@@ -388,11 +388,11 @@ def gather_nothing(scratch, nodes, o, fields):
     """Gather nothing."""
 
 
-def _then_gather(head: Callable, own: Callable, base: np.uint64, field: int) -> Callable:
+def _then_gather(head: Callable, gather_field: Callable, base: np.uint64, field: int) -> Callable:
     @device_fn
     def gather(scratch, nodes, o, fields):
         head(scratch, nodes, o, fields)
-        own(scratch, nodes, o, base, fields[field])
+        gather_field(scratch, nodes, o, base, fields[field])
 
     return gather
 

@@ -33,7 +33,7 @@ def join(rows: Sequence[Sequence[np.ndarray]], group_ends: np.ndarray) -> list[n
     return [
         rows[first][f]
         if last == first + 1
-        else np.concatenate([own[f] for own in rows[first:last]], axis=-2)
+        else np.concatenate([world_rows[f] for world_rows in rows[first:last]], axis=-2)
         for first, last in pairwise(group_ends)
         for f in range(len(rows[first]))
     ]

@@ -108,4 +108,4 @@ def types_of(dtype: np.dtype) -> dict[type, Any]:
         States: (m, m, m),
         Span: (i, i, i, i),
     }
-    return {kind: named_type(kind, own) for kind, own in parts.items()}
+    return {kind: named_type(kind, fields) for kind, fields in parts.items()}

@@ -34,7 +34,7 @@ OF_SLOPES = [
 
 def line_of(scene: str, row: Row) -> list[str]:
     """Return the texts of a number."""
-    value, exact = (f"{one:.5g} {row.unit}".strip() for one in (row.value, row.exact))
+    value, exact = (f"{number:.5g} {row.unit}".strip() for number in (row.value, row.exact))
     shown = exact if row.reference == "closed form" else f"{exact}, {row.reference}"
     return [f"`{scene}`", row.quantity, value, shown, f"{row.ratio:.4f}", f"{row.seconds:.2g}"]
 

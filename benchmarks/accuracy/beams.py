@@ -43,13 +43,13 @@ def beam(t: float, through: int) -> tuple[Model, State, Slopes]:
     return model, State(X), {"beam.rest_positions": thicker, "state.x": thicker}
 
 
-def tip(found: Equilibrium) -> tuple[float, dict[str, np.ndarray]]:
+def tip(rest: Equilibrium) -> tuple[float, dict[str, np.ndarray]]:
     """Return how far the middle of the end sinks, as the mean of its nodes, and its gradient."""
-    X = found.field.model.forces["beam"].rest_positions
+    X = rest.field.model.forces["beam"].rest_positions
     adj = np.zeros_like(X)
     end = np.isclose(X[:, 0], LENGTH)
     adj[end, 1] = -1.0 / end.sum()
-    sinks = X[end, 1].mean() - found.state.x[end, 1].mean()
+    sinks = X[end, 1].mean() - rest.state.x[end, 1].mean()
     return float(sinks), {"state.x": adj, "beam.rest_positions": -adj}
 
 

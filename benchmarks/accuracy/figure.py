@@ -18,8 +18,8 @@ Axis = Any
 
 def compared(axis: Axis, x: np.ndarray, exact: Callable, *, at: Sequence[float], value: Callable):
     """Draw a curve, and dots on it."""
-    axis.plot(x, [exact(one) for one in x], color=LINE)
-    axis.plot(at, [value(one) for one in at], "o", color=DOTS, ms=4)
+    axis.plot(x, [exact(argument) for argument in x], color=LINE)
+    axis.plot(at, [value(argument) for argument in at], "o", color=DOTS, ms=4)
 
 
 def draw_bar(axis: Axis) -> None:
@@ -53,7 +53,7 @@ def draw_bounce(axis: Axis) -> None:
         return speed * (t - first) - 0.5 * motions.G * (t - first) ** 2
 
     t = np.linspace(0.0, motions.UNTIL, 300)
-    axis.plot(t, [height(one) for one in t], color=LINE)
+    axis.plot(t, [height(moment) for moment in t], color=LINE)
     axis.plot(run.trajectory.times, run.trajectory.x[:, 0, 1], "o", color=DOTS, ms=3)
     axis.set(title="a ball falls and bounces", xlabel="time [s]", ylabel="height [m]")
 

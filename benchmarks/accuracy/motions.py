@@ -85,7 +85,7 @@ def dropping() -> Iterator[Row]:
     yield measure(
         f"height at {UNTIL:g} s, after a bounce", "m", ("height", HEIGHT), by_height,
         value=lambda h: height_of(fallen(BY_HEIGHT, height=h)),
-        exact=lambda h: bounced(h, RESTITUTION), part=SMALL,
+        exact=lambda h: bounced(h, RESTITUTION), step=SMALL,
     )  # fmt: skip
 
     def by_restitution() -> tuple[float, float]:
@@ -145,10 +145,10 @@ def sliding() -> Iterator[Row]:
     yield measure(
         f"slides in {SLIDING:g} s by", "m", ("friction", FRICTION),
         partial(measured, FRICTION, 0.0), value=lambda mu: way_of(slid(mu)),
-        exact=lambda mu: 0.5 * (pull - mu * G * np.cos(ANGLE)) * SLIDING**2, part=SMALL,
+        exact=lambda mu: 0.5 * (pull - mu * G * np.cos(ANGLE)) * SLIDING**2, step=SMALL,
     )  # fmt: skip
     yield measure(
         f"stops from {SPEED:g} m/s after", "m", ("friction", STICKS),
         partial(measured, STICKS, SPEED), value=lambda mu: way_of(slid(mu, SPEED)),
-        exact=lambda mu: 0.5 * SPEED**2 / (mu * G * np.cos(ANGLE) - pull), part=SMALL,
+        exact=lambda mu: 0.5 * SPEED**2 / (mu * G * np.cos(ANGLE) - pull), step=SMALL,
     )  # fmt: skip

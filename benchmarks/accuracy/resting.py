@@ -36,9 +36,9 @@ class Resting:
         """Return the equilibrium, and the derivatives of the model's parameters."""
         model, state, slopes = self.build(value)
         start = np.where(model.pinned[:, None] | (self.last is None), state.x, self.last)
-        found = polished(equilibrium(model, State(start.astype(float))))
-        self.last = found.state.x
-        return found, slopes
+        rest = polished(equilibrium(model, State(start.astype(float))))
+        self.last = rest.state.x
+        return rest, slopes
 
     def value(self, value: float) -> float:
         """Return the number."""
@@ -46,9 +46,9 @@ class Resting:
 
     def value_and_slope(self, value: float) -> tuple[float, float]:
         """Return the number and its derivative."""
-        found, slopes = self.rest(value)
-        number, direct = self.measure(found)
-        through = equilibrium_vjp(found, direct["state.x"], wrt=tuple(slopes))
+        rest, slopes = self.rest(value)
+        number, direct = self.measure(rest)
+        through = equilibrium_vjp(rest, direct["state.x"], wrt=tuple(slopes))
         total = 0.0
         for path, slope in slopes.items():
             gradient = through[path] + (direct.get(path, 0.0) if path != "state.x" else 0.0)
@@ -56,21 +56,21 @@ class Resting:
         return number, total
 
 
-def polished(found: Equilibrium) -> Equilibrium:
+def polished(rest: Equilibrium) -> Equilibrium:
     """Return an equilibrium after one more step of Newton's: differences need the last digits."""
-    if found.factor is None:
-        return found
-    x, left = found.state.x.copy(), found.field.forces(found.state).ravel()[found.free]
-    x.ravel()[found.free] += found.factor.solve(left)
-    return replace(found, state=State(x))
+    if rest.factor is None:
+        return rest
+    x, left = rest.state.x.copy(), rest.field.forces(rest.state).ravel()[rest.free]
+    x.ravel()[rest.free] += rest.factor.solve(left)
+    return replace(rest, state=State(x))
 
 
-def force_of(found: Equilibrium, names: tuple[str, ...], weights: np.ndarray) -> tuple[float, Any]:
+def force_of(rest: Equilibrium, names: tuple[str, ...], weights: np.ndarray) -> tuple[float, Any]:
     """Return the sum of some forces times weights (n_nodes, 3), and its gradient by path."""
-    model = found.field.model
-    part = Field(Model(model.mass, {name: model.forces[name] for name in names}))
-    gradient = pull(part, found.state, weights)
+    model = rest.field.model
+    field = Field(Model(model.mass, {name: model.forces[name] for name in names}))
+    gradient = pull(field, rest.state, weights)
     gradient = {path: g for path, g in gradient.items() if path in model.parameters()} | {
         "state.x": gradient["state.x"]
     }
-    return float(np.sum(part.forces(found.state) * weights)), gradient
+    return float(np.sum(field.forces(rest.state) * weights)), gradient

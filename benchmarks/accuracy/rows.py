@@ -51,7 +51,7 @@ class Row:
 def measure(
     quantity: str, unit: str, parameter: tuple[str, float],
     value_and_slope: Callable[[], tuple[float, float]], *, value: Value, exact: Value,
-    reference: str = "closed form", part: float = PART,
+    reference: str = "closed form", step: float = PART,
 ) -> Row:  # fmt: skip
     """Return the row of a number.
 
@@ -67,14 +67,14 @@ def measure(
         Number by parameter: simulated, and in closed form or by finite elements.
     reference : str
         What `exact` is.
-    part : float
-        Step of the differences, of the parameter.
+    step : float
+        Step of the differences, relative to the parameter.
     """
     by, at = parameter
     start = time.process_time()
     number, slope = value_and_slope()
     seconds = time.process_time() - start
-    differences = richardson(lambda d: value(at + d), part * at)
+    differences = richardson(lambda d: value(at + d), step * at)
     return Row(
         quantity, unit, reference, number, exact(at), by, slope, abs(slope / differences - 1.0),
         richardson(lambda d: exact(at + d), PART * at), seconds,

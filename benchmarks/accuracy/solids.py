@@ -44,13 +44,13 @@ def bar(E: float, finer: float) -> Built:
     return model, State(mesh.points), {"bar.mu": mu / E, "bar.lam": lam / E}
 
 
-def sunk(found: Equilibrium) -> tuple[float, dict[str, np.ndarray]]:
+def sunk(rest: Equilibrium) -> tuple[float, dict[str, np.ndarray]]:
     """Return how far the middle of the lower face sank, and its gradient."""
-    X = found.field.model.forces["bar"].rest_positions
+    X = rest.field.model.forces["bar"].rest_positions
     middle = np.argmin(np.abs(X - [0.5 * BAR[0], 0.5 * BAR[1], 0.0]).sum(axis=1))
     adj = np.zeros_like(X)
     adj[middle, 2] = -1.0
-    return float(X[middle, 2] - found.state.x[middle, 2]), {"state.x": adj}
+    return float(X[middle, 2] - rest.state.x[middle, 2]), {"state.x": adj}
 
 
 def hanging() -> Iterator[Row]:
@@ -124,11 +124,11 @@ def hertz(E: float, depth: float = DEPTH) -> float:
     return 4.0 / 3.0 * E / (1.0 - NU**2) * np.sqrt(BALL) * depth**1.5
 
 
-def push_of_ball(found: Equilibrium) -> tuple[float, dict[str, np.ndarray]]:
+def push_of_ball(rest: Equilibrium) -> tuple[float, dict[str, np.ndarray]]:
     """Return the force on the ball, and its gradient."""
-    down = np.zeros((found.field.model.n_nodes, 3))
+    down = np.zeros((rest.field.model.n_nodes, 3))
     down[:, 1] = -N_WEDGES
-    return force_of(found, ("ball",), down)
+    return force_of(rest, ("ball",), down)
 
 
 def indented() -> Iterator[Row]:
@@ -136,15 +136,15 @@ def indented() -> Iterator[Row]:
     scene = Resting(pressed, push_of_ball)
     yield measure(
         "force on the ball", "N", ("E", YOUNG), partial(scene.value_and_slope, YOUNG),
-        value=scene.value, exact=hertz, part=1e-2,
+        value=scene.value, exact=hertz, step=1e-2,
     )  # fmt: skip
 
 
 def pressure() -> tuple[np.ndarray, np.ndarray]:
     """Return radii of nodes over that of the contact, and their pressure over Hertz's largest."""
-    found, _ = Resting(pressed, push_of_ball).rest(YOUNG)
-    ball, x = found.field.model.forces["ball"], found.state.x
-    points = found.field.model.forces["block"].rest_positions
+    rest, _ = Resting(pressed, push_of_ball).rest(YOUNG)
+    ball, x = rest.field.model.forces["ball"], rest.state.x
+    points = rest.field.model.forces["block"].rest_positions
     r = np.hypot(points[:, 0], points[:, 2])
     depth = np.maximum(BALL - np.linalg.norm(x - ball.center, axis=1), 0.0)
     places = CELL * np.arange(FINE + 1)
@@ -187,10 +187,10 @@ def stress(s: float) -> float:
 
 def areas(points: np.ndarray, cells: Sequence[int], size: Sequence[float]) -> np.ndarray:
     """Return the part of the face of each node at x = 0 or the end [m2]."""
-    part = np.full(len(points), size[1] * size[2] / (cells[1] * cells[2]))
+    share = np.full(len(points), size[1] * size[2] / (cells[1] * cells[2]))
     for axis in (1, 2):
-        part[(points[:, axis] == 0.0) | np.isclose(points[:, axis], size[axis])] *= 0.5
-    return part
+        share[(points[:, axis] == 0.0) | np.isclose(points[:, axis], size[axis])] *= 0.5
+    return share
 
 
 def pulled(s: float) -> Built:
@@ -217,11 +217,11 @@ def pulled(s: float) -> Built:
     return model, State(X * [s, 1.0, 1.0]), heights
 
 
-def pull_of_plate(found: Equilibrium) -> tuple[float, dict[str, np.ndarray]]:
+def pull_of_plate(rest: Equilibrium) -> tuple[float, dict[str, np.ndarray]]:
     """Return the force of the plate over its face."""
-    along = np.zeros((found.field.model.n_nodes, 3))
+    along = np.zeros((rest.field.model.n_nodes, 3))
     along[:, 0] = 1.0 / (PIECE[1] * PIECE[2])
-    return force_of(found, tuple(PLATES), along)
+    return force_of(rest, tuple(PLATES), along)
 
 
 def shear_stress(amount: float) -> float:
@@ -241,13 +241,13 @@ def sheared(amount: float) -> Built:
     return model, State(X + amount * by_amount), {"state.x": by_amount}
 
 
-def stress_of_cube(found: Equilibrium) -> tuple[float, dict[str, np.ndarray]]:
+def stress_of_cube(rest: Equilibrium) -> tuple[float, dict[str, np.ndarray]]:
     """Return P_xy by virtual work: the outer force of each held node times y, over the volume."""
-    weights = np.zeros_like(found.state.x)
-    X = found.field.model.forces["cube"].rest_positions
-    held = found.field.model.pinned
+    weights = np.zeros_like(rest.state.x)
+    X = rest.field.model.forces["cube"].rest_positions
+    held = rest.field.model.pinned
     weights[held, 0] = -X[held, 1] / PIECE[1] ** 3
-    return force_of(found, ("cube",), weights)
+    return force_of(rest, ("cube",), weights)
 
 
 def tested() -> Iterator[Row]:

@@ -103,8 +103,8 @@ def measure(problem: Problem) -> dict:
 
 def cell(over: np.ndarray, errors: np.ndarray, derived: int) -> str:
     """Return the first and the last error, and the order."""
-    found = fit(over, errors)
-    return f"{errors[0]:.1e} to {errors[-1]:.1e}\n{found.slope:.2f} ± {found.width:.2f} ({derived})"
+    line = fit(over, errors)
+    return f"{errors[0]:.1e} to {errors[-1]:.1e}\n{line.slope:.2f} ± {line.width:.2f} ({derived})"
 
 
 def law_table() -> Table:
@@ -158,7 +158,7 @@ def two_body_table(problem: Problem, *, peers: bool) -> Table:
         value, gradient = solve(p, rate, n)
         along = gradient / np.linalg.norm(gradient)
         up, down = (
-            solve({q: p[q] + d * part for q, part in zip(p, along, strict=True)}, rate, n)[0]
+            solve({q: p[q] + d * slope for q, slope in zip(p, along, strict=True)}, rate, n)[0]
             for d in (h, -h)
         )
         off = (up - down) / (2 * h) / (gradient @ along) - 1

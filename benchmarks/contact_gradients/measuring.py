@@ -64,15 +64,15 @@ def copies_of(problem: Problem, rate: float, dt: float) -> Copies:
 def run(problem: Problem, copies: Copies, n_steps: int) -> tuple[np.ndarray, np.ndarray]:
     """Return values (n_copies,) and gradients (n_copies, n_parameters) of our engine."""
     models, states = zip(*(problem.scene(p, rate) for p, rate in copies), strict=True)
-    made = record(
+    batch = record(
         stack(models), states, problem.end / n_steps, n_steps, checkpoint="200MB", threads=1
     )
-    ends = made.trajectory
+    ends = batch.trajectory
     values = [problem.value(end, p) for end, (p, _) in zip(ends, copies, strict=True)]
     adjoints = [problem.observe(end)[1] for end in ends]
-    given = {key: [each[key] for each in adjoints] for key in adjoints[0]}
+    adj = {key: [each[key] for each in adjoints] for key in adjoints[0]}
     pulled = [
-        problem.pull(g, p, rate) for g, (p, rate) in zip(made.vjp(**given), copies, strict=True)
+        problem.pull(g, p, rate) for g, (p, rate) in zip(batch.vjp(**adj), copies, strict=True)
     ]
     return np.array(values), np.array([list(each.values()) for each in pulled])
 
@@ -84,10 +84,10 @@ def limits(problem: Problem, copies: Copies) -> tuple[np.ndarray, np.ndarray]:
 
 
 def distance(
-    found: tuple[np.ndarray, np.ndarray], right: tuple[np.ndarray, np.ndarray]
+    computed: tuple[np.ndarray, np.ndarray], right: tuple[np.ndarray, np.ndarray]
 ) -> tuple[float, float]:
     """Return root mean squares over copies of what values, and lengths of gradients, are off."""
-    value, gradient = (np.square(a - b) for a, b in zip(found, right, strict=True))
+    value, gradient = (np.square(a - b) for a, b in zip(computed, right, strict=True))
     return float(np.sqrt(value.mean())), float(np.sqrt(gradient.sum(axis=1).mean()))
 
 
@@ -104,8 +104,8 @@ def over_steps(problem: Problem) -> Errors:
     n = steps_of(problem, problem.dt)
     copies = copies_of(problem, problem.rate, problem.end / n)
     counts = n * 2 ** np.arange(POINTS + 1)
-    found = [run(problem, copies, int(each)) for each in counts]
-    return Errors(problem.end / counts[:-1], *np.transpose([*starmap(distance, pairwise(found))]))
+    results = [run(problem, copies, int(each)) for each in counts]
+    return Errors(problem.end / counts[:-1], *np.transpose([*starmap(distance, pairwise(results))]))
 
 
 def to_limit(problem: Problem, growth: float = 1.5) -> Errors:
@@ -141,7 +141,7 @@ def wide_slope(problem: Problem, rate: float, dt: float, name: str) -> float:
     copies = copies_of(problem, rate, problem.end / n)
     half = WIDE * problem.start[name]
     up, down = (
-        run(problem, [(p | {name: p[name] + d}, own) for p, own in copies], n)[0]
+        run(problem, [(p | {name: p[name] + d}, copy_rate) for p, copy_rate in copies], n)[0]
         for d in (half, -half)
     )
     return float(np.mean(up - down) / (2 * half))
@@ -163,10 +163,10 @@ def fit(over: np.ndarray, errors: np.ndarray) -> Fit:
 def derivative_error(problem: Problem, rate: float, dt: float, step: float = 1e-6) -> float:
     """Return how far adjoint and central differences of the same program are apart, relative."""
     n = steps_of(problem, dt)
-    (p, own), *_ = copies_of(problem, rate, dt)[1:]
-    gradient = run(problem, [(p, own)], n)[1][0]
+    (p, copy_rate), *_ = copies_of(problem, rate, dt)[1:]
+    gradient = run(problem, [(p, copy_rate)], n)[1][0]
     moved = [p | {name: p[name] + sign * step} for name in p for sign in (1, -1)]
-    models, states = zip(*(problem.scene(q, own) for q in moved), strict=True)
+    models, states = zip(*(problem.scene(q, copy_rate) for q in moved), strict=True)
     ends = rollout(stack(models), states, problem.end / n, n, threads=1)
     values = np.array([problem.value(end, q) for end, q in zip(ends, moved, strict=True)])
     differences = (values[::2] - values[1::2]) / (2 * step)

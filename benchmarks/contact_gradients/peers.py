@@ -40,8 +40,8 @@ def jax_balls(balls: Balls, p: Values, rate: float, n_steps: int) -> Result:
     def value(x: jnp.ndarray, v: jnp.ndarray) -> jnp.ndarray:
         return jax.lax.scan(step, (x, v), None, length=n_steps)[0][0][-1, balls.axis]
 
-    found, by = jax.value_and_grad(value, argnums=(0, 1))(*map(jnp.asarray, balls.places(p)))
-    return float(found), derivatives(balls, *map(np.asarray, by))
+    place, by = jax.value_and_grad(value, argnums=(0, 1))(*map(jnp.asarray, balls.places(p)))
+    return float(place), derivatives(balls, *map(np.asarray, by))
 
 
 def taichi_balls(balls: Balls, p: Values, rate: float, n_steps: int) -> Result:
@@ -81,9 +81,9 @@ def taichi_balls(balls: Balls, p: Values, rate: float, n_steps: int) -> Result:
                 kernel(t)
         last()
     by = [np.array([[*each.grad[0, i]] for i in range(n)]) for each in (x, v)]
-    found = float(value[None])
+    place = float(value[None])
     ti.reset()
-    return found, derivatives(balls, *by)
+    return place, derivatives(balls, *by)
 
 
 def newton_particles(balls: Balls, p: Values, rate: float, n_steps: int) -> Result:
@@ -130,8 +130,8 @@ def newton_bodies(balls: Balls, p: Values, rate: float, n_steps: int) -> Result:
             body = builder.add_body(xform=at, mass=1.0, inertia=inertia)
             builder.add_shape_sphere(body, radius=DISTANCE / 2, cfg=smooth(builder, 0.5 * rate**2))
 
-    found = newton_rigid(build, speeds, (len(places) - 1, balls.axis), end=balls.end, n=n_steps)
-    return found.value, derivatives(balls, found.adj_q, found.adj_v)
+    motion = newton_rigid(build, speeds, (len(places) - 1, balls.axis), end=balls.end, n=n_steps)
+    return motion.value, derivatives(balls, motion.adj_q, motion.adj_v)
 
 
 def newton_rod(rod: RodOnEdge, p: Values, rate: float, n_steps: int) -> Result:
@@ -157,9 +157,9 @@ def newton_rod(rod: RodOnEdge, p: Values, rate: float, n_steps: int) -> Result:
             )  # fmt: skip
 
     speeds = np.array([[0.0, -p["speed"], 0.0], [0.0, 0.0, 0.0]])
-    found = newton_rigid(build, speeds, (0, 1), end=rod.end, n=n_steps)
-    x, v, w = found.adj_q, found.adj_v, found.adj_inverse_masses
-    return found.value, np.array([x[0, 1], -v[0, 1], x[1, 0], -w[1] / p["mass"] ** 2])
+    motion = newton_rigid(build, speeds, (0, 1), end=rod.end, n=n_steps)
+    x, v, w = motion.adj_q, motion.adj_v, motion.adj_inverse_masses
+    return motion.value, np.array([x[0, 1], -v[0, 1], x[1, 0], -w[1] / p["mass"] ** 2])
 
 
 def newton_blocks(blocks: BlockOnBlock, p: Values, rate: float, n_steps: int) -> Result:
@@ -189,13 +189,13 @@ def newton_blocks(blocks: BlockOnBlock, p: Values, rate: float, n_steps: int) ->
         builder.add_shape_plane(plane=(0.0, 1.0, 0.0, 0.0), width=0.0, length=0.0, cfg=floor)
 
     speeds = np.array([[p["speed"], 0.0, 0.0], [0.0, 0.0, 0.0]])
-    found = newton_rigid(build, speeds, (1, 0), end=blocks.end, n=n_steps, gravity=p["gravity"])
-    by_above = -found.adj_q[0, 1]
-    by_below = by_above - found.adj_q[1, 1]
-    by_gravity = -found.adj_gravity[0, 1] + (by_above * above + by_below * below) / p["gravity"]
-    by_mass = -found.adj_inverse_masses[1] / p["mass"] ** 2 + by_below * below / (1 + p["mass"])
-    by_friction = 2 * found.adj_frictions[0]
-    return found.value, np.array([found.adj_v[0, 0], by_friction, by_gravity, by_mass])
+    motion = newton_rigid(build, speeds, (1, 0), end=blocks.end, n=n_steps, gravity=p["gravity"])
+    by_above = -motion.adj_q[0, 1]
+    by_below = by_above - motion.adj_q[1, 1]
+    by_gravity = -motion.adj_gravity[0, 1] + (by_above * above + by_below * below) / p["gravity"]
+    by_mass = -motion.adj_inverse_masses[1] / p["mass"] ** 2 + by_below * below / (1 + p["mass"])
+    by_friction = 2 * motion.adj_frictions[0]
+    return motion.value, np.array([motion.adj_v[0, 0], by_friction, by_gravity, by_mass])
 
 
 def smooth(builder: Any, stiffness: float, **friction: float) -> Any:

@@ -15,16 +15,16 @@ Both = dict[str, list[tuple[float, Errors]]]
 ACROSS = 5  # problems side by side
 
 
-def draw(found: Both, path: Path) -> None:
+def draw(curves_by_problem: Both, path: Path) -> None:
     """Draw the errors of values (above) and gradients (below) of every problem over the step."""
-    rows = 2 * -(-len(found) // ACROSS)
-    columns = min(len(found), ACROSS)
+    rows = 2 * -(-len(curves_by_problem) // ACROSS)
+    columns = min(len(curves_by_problem), ACROSS)
     figure, axes = plt.subplots(
         rows, columns, figsize=(2.7 * columns, 2.2 * rows), squeeze=False, layout="constrained"
     )
     for axis in axes.ravel():
         axis.axis("off")
-    for i, (name, curves) in enumerate(found.items()):
+    for i, (name, curves) in enumerate(curves_by_problem.items()):
         first, orders = 2 * (i // ACROSS), PROBLEMS[name].orders
         pair = axes[first : first + 2, i % ACROSS]
         pair[0].set_title(PROBLEMS[name].title, fontsize=8)

@@ -681,10 +681,10 @@ class LandingCloth(Problem):
         """Return the height of the centre of mass above the corner's place in the cloth."""
         points, cloth = self._cloth()
         mass = Model(forces={"cloth": cloth}).mass
-        part = mass / mass.sum()
+        weights = mass / mass.sum()
         adj_x = np.zeros((1, len(mass), 3))
-        adj_x[0, :, 1] = part
-        return float(part @ (end.x[-1] - points)[:, 1]), {"adj_x": adj_x}
+        adj_x[0, :, 1] = weights
+        return float(weights @ (end.x[-1] - points)[:, 1]), {"adj_x": adj_x}
 
     def value(self, end: Any, p: Values) -> float:
         """Return by how much the centre of mass moved."""

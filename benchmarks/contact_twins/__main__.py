@@ -45,13 +45,13 @@ def table(
 ) -> None:
     """Fit the twins that have no result with `adjsim run`, and compare with the truth."""
     rows: list[Row] = []
-    for own in sorted(path.parent for path in folder.glob("*/truth.json")):
-        if only not in own.name:
+    for twin in sorted(path.parent for path in folder.glob("*/truth.json")):
+        if only not in twin.name:
             continue
-        if not (tables.run_folder(own, SCENE) / "result.json").exists():
-            seconds = tables.run(own, SCENE, *options.split())
-            typer.echo(f"{own.name} {seconds:.0f} s", err=True)
-        rows += tables.rows_of(own, SCENE)
+        if not (tables.run_folder(twin, SCENE) / "result.json").exists():
+            seconds = tables.run(twin, SCENE, *options.split())
+            typer.echo(f"{twin.name} {seconds:.0f} s", err=True)
+        rows += tables.rows_of(twin, SCENE)
     lines = ["| twin | start | truth | answer | error | beyond its interval | verdict |"]
     lines += ["|" + " --- |" * 7, *map(_line, rows), "", *_summary(rows)]
     (folder / "table.md").write_text("\n".join(lines) + "\n")
@@ -68,7 +68,8 @@ def _beyond(row: Row) -> float:
 
 
 def _line(row: Row) -> str:
-    numbers = (" ".join(f"{n:.4g}" for n in part) for part in (row.start, row.truth, row.estimate))
+    vectors = row.start, row.truth, row.estimate
+    numbers = (" ".join(f"{n:.4g}" for n in vector) for vector in vectors)
     cells = [row.film, *numbers, f"{100 * row.error:.2g} %", f"{_beyond(row):.2g}", row.verdict]
     return "| " + " | ".join(cells) + " |"
 
@@ -76,13 +77,13 @@ def _line(row: Row) -> str:
 def _summary(rows: Sequence[Row]) -> list[str]:
     lines = []
     for law in LAWS:
-        own = [row for row in rows if row.law == law]
-        found = [row for row in own if row.verdict == "found"]
-        off = [row.film for row in found if not row.error <= OFF]
-        beyond = [row.film for row in found if _beyond(row) > BEYOND]
-        right = sum(row.verdict != "found" and row.error <= OFF for row in own)
+        of_law = [row for row in rows if row.law == law]
+        answered = [row for row in of_law if row.verdict == "found"]
+        off = [row.film for row in answered if not row.error <= OFF]
+        beyond = [row.film for row in answered if _beyond(row) > BEYOND]
+        right = sum(row.verdict != "found" and row.error <= OFF for row in of_law)
         lines += [
-            f"{law}: {len(found)} of {len(own)} are *found*; {right} others are within 1 %.",
+            f"{law}: {len(answered)} of {len(of_law)} are *found*; {right} others are within 1 %.",
             f"*found* and more than 1 % off: {', '.join(off) or 'none'}.",
             f"*found* and far outside their intervals: {', '.join(beyond) or 'none'}.",
         ]

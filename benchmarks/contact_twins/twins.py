@@ -83,9 +83,9 @@ def _twin(body: str, free: str, length: str, law: str) -> Twin:
     path = path.format(body=body)
     if free == "material" and body in ("box", "sphere"):  # that of the contact
         path = f"floor.{law}"
-        one = scene["obstacles"]["floor"].get(law) or _number(chosen, path)
-        scene["obstacles"]["floor"][law] = one
-        start, bounds = 2.0 * one, [0.1 * one, 10.0 * one]
+        value = scene["obstacles"]["floor"].get(law) or _number(chosen, path)
+        scene["obstacles"]["floor"][law] = value
+        start, bounds = 2.0 * value, [0.1 * value, 10.0 * value]
     section, key = path.split(".")
     owner = scene["obstacles"]["floor"] if section == "floor" else scene["bodies"][body]
     truth = owner.get(key, 0.3)

@@ -151,13 +151,13 @@ def table(
     """Fit the films that have no result with `adjsim run`, and compare with the truth."""
     rows = []
     for truth in sorted(folder.glob("*/truth.json")):
-        own = truth.parent
-        if (only and own.name not in only.split(",")) or not (own / scene).exists():
+        film = truth.parent
+        if (only and film.name not in only.split(",")) or not (film / scene).exists():
             continue
-        if not (tables.run_folder(own, scene) / "result.json").exists():
-            seconds = tables.run(own, scene, *options.split())
-            typer.echo(f"{own.name} {seconds:.0f} s", err=True)
-        rows += tables.rows_of(own, scene)
+        if not (tables.run_folder(film, scene) / "result.json").exists():
+            seconds = tables.run(film, scene, *options.split())
+            typer.echo(f"{film.name} {seconds:.0f} s", err=True)
+        rows += tables.rows_of(film, scene)
     text = tables.table(rows)
     (folder / f"table-{Path(scene).stem}.md").write_text(text + "\n")
     typer.echo(text)

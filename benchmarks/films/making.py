@@ -76,7 +76,7 @@ def make(film: Film, folder: Path) -> float:
     truth = {
         "name": film.name,
         "parameters": true_values,
-        "start": {path: one["start"] for path, one in film.free.items()},
+        "start": {path: entry["start"] for path, entry in film.free.items()},
         "law": film.law,
         "note": film.note,
         "camera": eye,
@@ -93,9 +93,9 @@ def scene_file(film: Film, seed: int) -> dict[str, Any]:
     It says how well sizes and masses are known.
     """
     scene = copy.deepcopy(film.scene)
-    for path, one in film.free.items():
+    for path, entry in film.free.items():
         owner, key = owner_of(scene, path)
-        owner[key] = one["start"]
+        owner[key] = entry["start"]
     owners = {**scene.get("obstacles", {}), **scene["bodies"]}
     for name in film.drawn:
         owners[name]["look"] = {"color": list(film.seen(name)[1]), "smooth": not film.sharp}
@@ -115,7 +115,7 @@ def scene_file(film: Film, seed: int) -> dict[str, Any]:
         **scene,
         "lights": {"sun": {"direction": [1.0, 1.5, 1.0]}},
         "observations": {"film": {"kind": "film", "video": "film.mp4", **background[film.plate]}},
-        "free": {path: {"bounds": one["bounds"]} for path, one in film.free.items()},
+        "free": {path: {"bounds": entry["bounds"]} for path, entry in film.free.items()},
     }
 
 
@@ -152,9 +152,9 @@ def exposures(film: Film) -> list[dict[str, Surface]]:
         return [simulate(film)]
     between = round(2.0 / shot.shutter)  # the shutter opens, is half through, and closes
     finer = replace(shot, fps=between * shot.fps, n_frames=between * (shot.n_frames - 1) + 3)
-    found = simulate(replace(film, shot=finer))
+    surfaces = simulate(replace(film, shot=finer))
     return [
-        {name: (x[k::between][: shot.n_frames], faces) for name, (x, faces) in found.items()}
+        {name: (x[k::between][: shot.n_frames], faces) for name, (x, faces) in surfaces.items()}
         for k in range(3)
     ]
 
@@ -176,7 +176,7 @@ def simulate(film: Film) -> dict[str, Surface]:
 
 def soft(film: Film, body: Body) -> Surface:
     """Return vertices and faces of a soft body or a sheet."""
-    of_solid = {key: one for key, one in film.solver.items() if key != "restitution"}
+    of_solid = {key: value for key, value in film.solver.items() if key != "restitution"}
     solid, cells, x, v = solid_of(body, of_solid)
     frames = solver_soft.simulate(
         solid, x, v, film.shot.times, gravity=gravity(film), touch=obstacle(film, body)
@@ -217,22 +217,23 @@ def obstacle(film: Film, body: Body) -> solver_soft.Touch | None:
 
     The middle of a sheet stays half its thickness away from a sphere.
     """
-    for one in film.scene.get("obstacles", {}).values():
-        if one["kind"] == "plane":
+    for shape in film.scene.get("obstacles", {}).values():
+        if shape["kind"] == "plane":
             height, friction = floor(film)
             bounce = film.solver.get("restitution", 0.0)
             return partial(touching.hit_floor, height=height, friction=friction, restitution=bounce)
-        radius = one["radius"] + body.get("thickness", 0.0) / 2
-        center = np.array(one["center"])
-        return partial(touching.hit_sphere, center=center, radius=radius, friction=one["friction"])
+        radius = shape["radius"] + body.get("thickness", 0.0) / 2
+        center = np.array(shape["center"])
+        friction = shape["friction"]
+        return partial(touching.hit_sphere, center=center, radius=radius, friction=friction)
     return None
 
 
 def sphere(film: Film, name: str) -> Surface:
     """Return vertices and faces of a sphere that does not move."""
-    one = film.scene["obstacles"][name]
+    shape = film.scene["obstacles"][name]
     mesh = pyvista.Sphere(
-        radius=one["radius"], center=one["center"], theta_resolution=48, phi_resolution=48
+        radius=shape["radius"], center=shape["center"], theta_resolution=48, phi_resolution=48
     )
     x = np.asarray(mesh.points, float)
     return np.broadcast_to(x, (film.shot.n_frames, *x.shape)), mesh.regular_faces

@@ -52,7 +52,7 @@ def make_pulled(folder: Path, seed: int = 0) -> None:
     rows = [f"{t:g},{force:.6g}" for t, force in zip(times, forces, strict=True)]
     (folder / "load.csv").write_text("\n".join(["time,force", *rows]) + "\n")
     rows = [
-        ",".join([f"{t:g}", name, *(f"{one:.7g}" for one in place)])
+        ",".join([f"{t:g}", name, *(f"{coordinate:.7g}" for coordinate in place)])
         for t, frame in zip(times, places, strict=True)
         for name, place in zip(names, frame, strict=True)
     ]

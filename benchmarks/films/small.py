@@ -42,8 +42,8 @@ class Case:
 
 def _multiplied(table: str, name: str, key: str, by: float) -> Callable[[Scene], None]:
     def change(scene: Scene) -> None:
-        own = scene[table][name]
-        own[key] = by * own.get(key, 1.0)
+        section = scene[table][name]
+        section[key] = by * section.get(key, 1.0)
 
     return change
 
@@ -62,7 +62,7 @@ def _tilted(degrees: float) -> Callable[[Scene], None]:
     def change(scene: Scene) -> None:
         turn = np.radians(degrees)
         down = [9.81 * np.sin(turn), -9.81 * np.cos(turn), 0.0]
-        scene.setdefault("world", {})["gravity"] = [float(one) for one in down]
+        scene.setdefault("world", {})["gravity"] = [float(component) for component in down]
 
     return change
 
@@ -148,7 +148,7 @@ def make_case(name: str, out: Path) -> Path:
             owner.pop(key, None)
     (folder / "scene.toml").write_text(tomlkit.dumps(scene))
     truth = json.loads((folder / "truth.json").read_text())
-    kept = {path: one for path, one in truth["parameters"].items() if path in scene["free"]}
+    kept = {path: value for path, value in truth["parameters"].items() if path in scene["free"]}
     changed = {**truth, "parameters": kept, "wrong": case.wrong}
     (folder / "truth.json").write_text(json.dumps(changed, indent=1))
     return folder

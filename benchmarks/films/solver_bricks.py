@@ -70,8 +70,8 @@ class Bricks:
         gradients, weights = self._rest
         F, inverse, p = self._state(x)
         P = self._lame()[0] * F + p[..., None, None] * np.swapaxes(inverse, 2, 3)
-        own = np.einsum("cq,cqij,cqnj->cni", weights, P, gradients).reshape(-1, 3)
-        return np.stack([np.bincount(self.cells.ravel(), f, len(x)) for f in own.T], 1)
+        cell_forces = np.einsum("cq,cqij,cqnj->cni", weights, P, gradients).reshape(-1, 3)
+        return np.stack([np.bincount(self.cells.ravel(), f, len(x)) for f in cell_forces.T], 1)
 
     def stiffness(self, x: np.ndarray) -> sparse.csc_array:
         """Return the derivative of the forces by x, (3 n, 3 n) [N/m]."""

@@ -77,8 +77,8 @@ class Sheet:
 
     def masses(self) -> np.ndarray:
         """Return the mass of every node, (n,) [kg]."""
-        own = np.repeat(self.areas * self.density * self.thickness / 3, 3)
-        return np.bincount(self.triangles.ravel(), own, len(self.points))
+        corner_masses = np.repeat(self.areas * self.density * self.thickness / 3, 3)
+        return np.bincount(self.triangles.ravel(), corner_masses, len(self.points))
 
     def accelerations(self) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
         """Return the function from positions and velocities to accelerations, all (n, 3)."""
@@ -121,23 +121,23 @@ class Sheet:
 def inner_edges(triangles: np.ndarray, areas: np.ndarray) -> list[tuple[np.ndarray, float]]:
     """Return, for every edge of two triangles, its ends and their apexes, and both areas' sum."""
     first: dict[tuple[int, int], tuple[int, float]] = {}
-    found = []
+    edges = []
     for triangle, area in zip(triangles.tolist(), areas, strict=True):
         for k in range(3):
             a, b, apex = triangle[k], triangle[(k + 1) % 3], triangle[(k + 2) % 3]
             if (a, b) in first or (b, a) in first:
-                other, own = first.get((a, b)) or first[b, a]
-                found.append((np.array([a, b, apex, other]), own + area))
+                other, other_area = first.get((a, b)) or first[b, a]
+                edges.append((np.array([a, b, apex, other]), other_area + area))
             else:
                 first[a, b] = (apex, area)
-    return found
+    return edges
 
 
 def edge_weights(x: np.ndarray) -> np.ndarray:
     """Return the c of two triangles with a common edge, of rest positions (4, 3)."""
 
-    def cotangent(corner: int, one: int, two: int) -> float:
-        a, b = x[one] - x[corner], x[two] - x[corner]
+    def cotangent(corner: int, left: int, right: int) -> float:
+        a, b = x[left] - x[corner], x[right] - x[corner]
         return a @ b / np.linalg.norm(np.cross(a, b))
 
     at_0 = [cotangent(0, 1, apex) for apex in (2, 3)]

@@ -64,8 +64,8 @@ class Solid:
 
     def masses(self) -> np.ndarray:
         """Return the mass of every node, a quarter of its tetrahedra, (n,) [kg]."""
-        own = np.repeat(self.rest()[1] * self.density / 4, 4)
-        return np.bincount(self.tets.ravel(), own, len(self.points))
+        corner_masses = np.repeat(self.rest()[1] * self.density / 4, 4)
+        return np.bincount(self.tets.ravel(), corner_masses, len(self.points))
 
     def accelerations(self) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
         """Return the function from positions and velocities to accelerations, all (n, 3)."""
@@ -120,12 +120,12 @@ class Solids:
         """Return the function from positions and velocities to accelerations, all (n, 3)."""
         parts = [solid.accelerations() for solid in self.solids]
         ends = np.cumsum([len(solid.points) for solid in self.solids])[:-1]
-        return lambda x, v: np.concatenate(
-            [
-                part(*own)
-                for part, *own in zip(parts, np.split(x, ends), np.split(v, ends), strict=True)
-            ]
-        )
+
+        def accelerations(x: np.ndarray, v: np.ndarray) -> np.ndarray:
+            solids = zip(parts, np.split(x, ends), np.split(v, ends), strict=True)
+            return np.concatenate([of_solid(x_k, v_k) for of_solid, x_k, v_k in solids])
+
+        return accelerations
 
 
 def simulate(
@@ -184,7 +184,7 @@ def element_forces(x, v, mesh, material):
     mu, lam, eta, law = material
     forces = np.zeros_like(x)
     edges, rates, F, rate = np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
-    P, H, C, one = np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3)), np.eye(3)
+    P, H, C, identity = np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3)), np.eye(3)
     for t in range(len(tets)):
         first = tets[t, 0]
         for k in range(3):
@@ -196,8 +196,8 @@ def element_forces(x, v, mesh, material):
         P[:] = 0.0
         if law == 2:
             product(F.T, F, C)
-            green = 0.5 * (C - one)
-            product(F, 2 * mu * green + lam * np.trace(green) * one, P)
+            green = 0.5 * (C - identity)
+            product(F, 2 * mu * green + lam * np.trace(green) * identity, P)
         if eta > 0.0:
             product(rates, B, rate)
             product(F.T, rate, C)

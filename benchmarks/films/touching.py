@@ -67,16 +67,16 @@ class Surfaces:
     def __call__(self, x: np.ndarray, v: np.ndarray, dt: float) -> None:
         """Change the velocities so that no node ends in the other surface."""
         reach = 3 * dt * float(np.abs(v).max())
-        found = []
-        for own, other in (self.faces, self.faces[::-1]):
-            nodes = np.unique(own)
+        touches = []
+        for faces, other in (self.faces, self.faces[::-1]):
+            nodes = np.unique(faces)
             lower = x[np.unique(other)].min(0) - reach
             upper = x[np.unique(other)].max(0) + reach
             near = nodes[((x[nodes] >= lower) & (x[nodes] <= upper)).all(1)]
-            found.append(nearest(x, near, other, reach))
-        quads, weights, normals, gaps = map(np.concatenate, zip(*found, strict=True))
+            touches.append(nearest(x, near, other, reach))
+        quads, weights, normals, gaps = map(np.concatenate, zip(*touches, strict=True))
         if len(quads):
-            part(v, (quads, weights, normals, gaps / dt), self.mobility, self.friction)
+            separate(v, (quads, weights, normals, gaps / dt), self.mobility, self.friction)
 
 
 @numba.njit(cache=True)
@@ -139,7 +139,7 @@ def on_triangle(p, a, b, c):  # noqa: PLR0911
 
 
 @numba.njit(cache=True)
-def part(v, touches, mobility, friction):
+def separate(v, touches, mobility, friction):
     """Change velocities so that the gaps of nodes and faces, over the time step, stay open."""
     quads, weights, normals, gaps = touches
     impulses = np.zeros((len(quads), 3))

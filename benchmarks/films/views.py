@@ -83,16 +83,16 @@ def write(folder: Path, name: str, motion: tuple[dict[str, Any], Surface]) -> No
     used, local = np.unique(faces, return_inverse=True)
     meshes.save(folder / f"{name}.ply", x[0][used], local.reshape(-1, 3))
     truth = {f"{name}.{key}": body[key] for key in FREE}
-    start = {f"{name}.{key}": one["start"] for key, one in FREE.items()}
-    found = {"parameters": truth, "start": start, "law": "same"}
-    (folder / "truth.json").write_text(json.dumps(found, indent=1))
+    start = {f"{name}.{key}": entry["start"] for key, entry in FREE.items()}
+    record = {"parameters": truth, "start": start, "law": "same"}
+    (folder / "truth.json").write_text(json.dumps(record, indent=1))
 
 
 def scene_of(
     name: str, body: dict[str, Any], cameras: Sequence[dict[str, Any]], films: str
 ) -> dict[str, Any]:
     """Return the scene of a user who has the films, the cameras and the density."""
-    start = {key: one["start"] for key, one in FREE.items()}
+    start = {key: entry["start"] for key, entry in FREE.items()}
     plain = {"color": list(SHOT.background)}
     return {
         "title": f"{name}, {len(cameras)} views",
@@ -114,7 +114,7 @@ def scene_of(
         },
         "search": {"coarse": 0},  # from the declared start
         "truth": {f"bodies.{name}.mesh": f"{name}.ply"},
-        "free": {f"{name}.{key}": {"bounds": one["bounds"]} for key, one in FREE.items()},
+        "free": {f"{name}.{key}": {"bounds": entry["bounds"]} for key, entry in FREE.items()},
     }  # fmt: skip
 
 

@@ -40,24 +40,24 @@ class Exhibit:
 
     def pictures(self) -> dict[str, np.ndarray]:
         """Return what is shown, by caption."""
-        found = {"adjsim": self.ours}
+        pictures = {"adjsim": self.ours}
         if self.theirs is not None:
             share = f"{100 * self.differing:.2f} % of pixels differ"
-            found["VTK"] = self.theirs
-            found[f"adjsim &minus; VTK, {GAIN:g} times: {share}"] = 0.5 + GAIN * (
+            pictures["VTK"] = self.theirs
+            pictures[f"adjsim &minus; VTK, {GAIN:g} times: {share}"] = 0.5 + GAIN * (
                 self.ours.clip(0.0, 1.0) - self.theirs
             )
-        return found
+        return pictures
 
 
 def draw_all(entries: Iterable[Entry], size: Size) -> list[Exhibit]:
     """Return every entry drawn, by VTK too where it finds OpenGL."""
     has_vtk = drawing_problem(on_screen=False) is None
-    found = []
+    exhibits = []
     for entry in entries:
         shot = entry.make(size)
-        found.append(Exhibit(entry, shot.draw(), draw_by_vtk(shot) if has_vtk else None))
-    return found
+        exhibits.append(Exhibit(entry, shot.draw(), draw_by_vtk(shot) if has_vtk else None))
+    return exhibits
 
 
 def body(exhibits: Iterable[Exhibit]) -> str:

@@ -81,7 +81,7 @@ def _ball_races(name: str, module: Any, sizes: Sizes, ours: dict[Any, list[Lap]]
     if what not in ours:
         ours[what] = list(ball_laps(faces, pixels, replace(sizes, threads=[most])))
         for lap in ours[what]:
-            lap.part, lap.case = "peers: images", f"adjsim, {what}"
+            lap.table, lap.case = "peers: images", f"adjsim, {what}"
     yield from _laps(run, ("peers: images", f"{name}, {what}"), ours[what])
 
 

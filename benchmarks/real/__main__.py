@@ -32,19 +32,19 @@ def report(
     panels = figure.subplots(1, len(parts or PARTS), squeeze=False)[0]
     tables: dict[str, list[list[str]]] = {}
     for name, axes in zip(parts or PARTS, panels, strict=True):
-        part = PARTS[name]
-        if not (folder / part.FILE).is_file():
-            typer.echo(f"{name}: skipped, {folder} has no {part.FILE}. {part.SOURCE}")
+        experiment = PARTS[name]
+        if not (folder / experiment.FILE).is_file():
+            typer.echo(f"{name}: skipped, {folder} has no {experiment.FILE}. {experiment.SOURCE}")
             continue
-        typer.echo(f"{name}: {part.SOURCE}")
-        for line in part.table(folder / part.FILE, axes):
+        typer.echo(f"{name}: {experiment.SOURCE}")
+        for line in experiment.table(folder / experiment.FILE, axes):
             typer.echo(line)
             if line.startswith("|") and not line.startswith(("| ---", "|---")):
                 cells = [cell.strip() for cell in line[1:-1].split("|")]
                 tables.setdefault(name, []).append(cells)
         if data is not None:
             command = f"python -m benchmarks.real FOLDER {name}"
-            i, j = part.ANSWER
+            i, j = experiment.ANSWER
             values = {"table": tables[name], "answer": tables[name][i][j]}
             record(data, f"real-{name}", values, command)
     if picture is not None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks.real.found import draw_fit, found_in_scene, row
+from benchmarks.real.fits import draw_fit, found_in_scene, row
 from studies.cli.tracking import track_command
 
 

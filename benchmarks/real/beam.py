@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from adjsim.meshes.grid import box_tets
-from benchmarks.real.found import draw_fit, found_in_scene, row
+from benchmarks.real.fits import draw_fit, found_in_scene, row
 
 
 FILE, LOADED = "beam_gravity.c3d", "beam_load52.c3d"

@@ -153,8 +153,8 @@ def _turns(states: np.ndarray) -> Rotation:
 
 def _corners(name: str, toss: np.ndarray, folder: Path) -> Points:
     """Return the corners of a toss as tracked points, whose file is in a folder."""
-    own = [(x, y, z) for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]
-    turned = np.stack([_turns(toss).apply(corner) for corner in own], axis=1)
+    corners = [(x, y, z) for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]
+    turned = np.stack([_turns(toss).apply(corner) for corner in corners], axis=1)
     places = 0.5 * WIDTH * (toss[:, None, :3] + turned)
     path = folder / f"{name}.csv"
     with path.open("w", newline="") as file:

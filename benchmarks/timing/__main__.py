@@ -60,9 +60,9 @@ def time_loops(
     typer.echo("\n".join([*rate_lines(rows), *growth_lines(rows), *notes]))
     result = {"machine": machine(), "load": before, "rounds": rounds, "laps": rows, "notes": notes}
     if data is not None:
-        own = [row for row in rows if row["part"] == "contact"]
+        contact = [row for row in rows if row["part"] == "contact"]
         command = f"python -m benchmarks.timing contact --rounds {rounds} --data docs/data"
-        record(data, "contact-cost", {"table": contact_table(own)}, command)
+        record(data, "contact-cost", {"table": contact_table(contact)}, command)
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(json.dumps(result, indent=1))
     typer.echo(out.resolve())

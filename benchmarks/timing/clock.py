@@ -21,7 +21,7 @@ SETTLE = 0.002  # pause before a lap [s]: threads of the lap before stop spinnin
 class Lap:
     """One thing to be timed."""
 
-    part: str  # which table it stands in
+    table: str  # which table it stands in
     case: str  # which row
     kind: str  # forward, forward+reverse, ...
     threads: int  # 0 on a GPU
@@ -54,7 +54,8 @@ class Lap:
             other = np.array(self.beside.wall) / self.beside.work
             ratio = {"min": each.min() / other.min(), "median": float(np.median(each / other))}
         return {
-            **{key: getattr(self, key) for key in ("part", "case", "kind", "threads")},
+            "part": self.table,
+            **{key: getattr(self, key) for key in ("case", "kind", "threads")},
             **self.facts,
             "min": float(each.min()),
             "median": float(np.median(each)),

@@ -198,9 +198,9 @@ def world_laps(sizes: Sizes) -> Iterator[Lap]:
     """
     steps = max(1, sizes.steps // 5)
     for has_floor in (False, True):
-        one = make_block(sizes.each, has_floor=has_floor)
-        n_tets = one.n_tets * sizes.worlds
-        block = make_block(max(one.n_tets, n_tets // 10), has_floor=has_floor)
+        small = make_block(sizes.each, has_floor=has_floor)
+        n_tets = small.n_tets * sizes.worlds
+        block = make_block(max(small.n_tets, n_tets // 10), has_floor=has_floor)
         what = "floor" if has_floor else "no floor"
         more = steps * n_tets // block.n_tets
         alone = loop_laps(
@@ -208,8 +208,8 @@ def world_laps(sizes: Sizes) -> Iterator[Lap]:
             n_steps=more, work=block.n_tets * more,
         )  # fmt: skip
         many = loop_laps(
-            ("worlds", f"{sizes.worlds} worlds of {one.n_tets}, {what}"),
-            stack([one.model] * sizes.worlds), [one.state] * sizes.worlds, sizes,
+            ("worlds", f"{sizes.worlds} worlds of {small.n_tets}, {what}"),
+            stack([small.model] * sizes.worlds), [small.state] * sizes.worlds, sizes,
             n_steps=steps, work=n_tets * steps,
         )  # fmt: skip
         for lap, other in zip(many, alone, strict=True):
@@ -279,12 +279,12 @@ def ball_laps(
     facts = {"faces": faces, "covered": int((alpha > 0.5).sum()), "blend": blend, "look": look}
     case = f"{name}{faces} faces, {pixels}²{', softmax' if blend == 'softmax' else ''}{film}"
     for n in sizes.threads:
-        own: dict[str, Any] = {"threads": n or None, "device": device_of(n)}
+        how: dict[str, Any] = {"threads": n or None, "device": device_of(n)}
 
-        def both(own: dict[str, Any] = own) -> None:
-            record_images(*args, **own).vjp(adj)
+        def both(how: dict[str, Any] = how) -> None:
+            record_images(*args, **how).vjp(adj)
 
-        draw = partial(rasterize, *args, **own)
+        draw = partial(rasterize, *args, **how)
         yield Lap("images", case, FORWARD, n, draw, facts=facts)
         yield Lap("images", case, BOTH, n, both, facts=facts)
 

@@ -77,12 +77,12 @@ class Body:
 def block_cells(n_tets: int) -> tuple[int, int, int]:
     """Return the grid whose number of tetrahedra is nearest, the most cubic of these."""
     n = max(1, round(n_tets / TETS_PER_CELL))
-    found = []
+    grids = []
     for short in range(1, math.isqrt(n) + 1):
         for middle in range(short, math.isqrt(n // short) + 1):
             long = max(middle, round(n / (short * middle)))
-            found.append((abs(short * middle * long - n), long - short, (long, middle, short)))
-    return min(found)[2]
+            grids.append((abs(short * middle * long - n), long - short, (long, middle, short)))
+    return min(grids)[2]
 
 
 def make_block(n_tets: int, *, viscous: bool = False, has_floor: bool = True) -> Body:

@@ -26,12 +26,12 @@ def show(rows: Sequence[Row], console: Console) -> None:
 
     "CPU/GPU" is the time on the best number of threads over that on the GPU.
     """
-    for part in dict.fromkeys(row["part"] for row in rows):
-        mine = [row for row in rows if row["part"] == part]
-        scale, unit = UNITS.get(part, MILLISECONDS)
+    for group in dict.fromkeys(row["part"] for row in rows):
+        mine = [row for row in rows if row["part"] == group]
+        scale, unit = UNITS.get(group, MILLISECONDS)
         threads = list(dict.fromkeys(row["threads"] for row in mine))
         gain = ["CPU/GPU"] if GPU in threads and len(threads) > 1 else []
-        table = Table(title=f"{part}: {unit}, minimum (median)", title_justify="left")
+        table = Table(title=f"{group}: {unit}, minimum (median)", title_justify="left")
         for name in (
             "what",
             "pass",
@@ -61,11 +61,12 @@ def _time(row: Row | None, scale: float) -> str:
 def contact_table(rows: Sequence[Row]) -> list[list[str]]:
     """Return what contact costs on one thread, as a table of texts: ms a step, and ratios."""
     table = [["scene", "forward [ms]", "to no contact", "with reverse [ms]", "to no contact"]]
-    own = {(row["case"], row["kind"]): row for row in rows if row["ratio"] and row["threads"] == 1}
-    for case in dict.fromkeys(case for case, _ in own):
+    alone = [row for row in rows if row["ratio"] and row["threads"] == 1]
+    by_case = {(row["case"], row["kind"]): row for row in alone}
+    for case in dict.fromkeys(case for case, _ in by_case):
         cells = [case]
         for kind in (FORWARD, BOTH):
-            row = own[case, kind]
+            row = by_case[case, kind]
             cells += [f"{1e3 * row['min']:.2g}", f"{row['ratio']['median']:.1f}"]
         table.append(cells)
     return table

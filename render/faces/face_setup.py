@@ -211,15 +211,15 @@ def box_body(f, corners, settings, height, width, box):
     box[f, 0] = box[f, 1] = box[f, 2] = box[f, 3] = 0
     if not is_drawn(a0, a1, a2, z, settings):
         return False
-    one, half = lit(1.0, z[0]), lit(0.5, z[0])
-    reach = math.sqrt(-settings.lowest * settings.sigma) * (one + lit(16.0, one) * settings.eps)
-    rows = half * type(one)(height)  # pixels per screen unit, in both directions
-    middle = half * type(one)(width) - half
+    unity, half = lit(1.0, z[0]), lit(0.5, z[0])
+    reach = math.sqrt(-settings.lowest * settings.sigma) * (unity + lit(16.0, unity) * settings.eps)
+    rows = half * type(unity)(height)  # pixels per screen unit, in both directions
+    middle = half * type(unity)(width) - half
     low, high = min(a0[0], a1[0], a2[0]) - reach, max(a0[0], a1[0], a2[0]) + reach
     bottom, top = min(a0[1], a1[1], a2[1]) - reach, max(a0[1], a1[1], a2[1]) + reach
-    slack = lit(1e-3, one)  # of a pixel: the distance decides, not the box
-    box[f, 0] = first_pixel((one - top) * rows - half - slack, height)
-    box[f, 1] = first_pixel((one - bottom) * rows - half + slack, height)
+    slack = lit(1e-3, unity)  # of a pixel: the distance decides, not the box
+    box[f, 0] = first_pixel((unity - top) * rows - half - slack, height)
+    box[f, 1] = first_pixel((unity - bottom) * rows - half + slack, height)
     box[f, 2] = first_pixel(low * rows + middle - slack, width)
     box[f, 3] = first_pixel(high * rows + middle + slack, width)
     return box[f, 0] < box[f, 1] and box[f, 2] < box[f, 3]

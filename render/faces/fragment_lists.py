@@ -84,7 +84,7 @@ def sort_body(first, last, z, face, order, spare):
 @device_fn
 def list_fragments(n, n_pixels, fragments):
     """Make the list of each pixel of the tile from its n fragments, in their order."""
-    start, one, two = fragments.start, np.uint64(1), np.uint64(2)
+    start, unity, two = fragments.start, np.uint64(1), np.uint64(2)
     for k in range(np.uint64(n_pixels) + two):
         start[k] = 0
     if n == 0:
@@ -92,9 +92,9 @@ def list_fragments(n, n_pixels, fragments):
     for q in range(np.uint64(n)):
         start[np.uint64(fragments.pixel[q]) + two] += 1
     for k in range(np.uint64(n_pixels)):
-        start[k + two] += start[k + one]
+        start[k + two] += start[k + unity]
     for q in range(np.uint64(n)):
-        k = np.uint64(fragments.pixel[q]) + one
+        k = np.uint64(fragments.pixel[q]) + unity
         fragments.order[np.uint64(start[k])] = q
         start[k] += 1
 

@@ -25,9 +25,9 @@ from render.faces.fragment_lists import goes_before
 @device_fn
 def outer_coverage(y, e):
     """D and 1 - D of a face, from the logit y and e = exp(-|y|): 1 and 0 inside."""
-    one, zero = lit(1.0, y), lit(0.0, y)
+    unity, zero = lit(1.0, y), lit(0.0, y)
     covers = y >= zero
-    return one if covers else e, zero if covers else one - e
+    return unity if covers else e, zero if covers else unity - e
 
 
 @device_fn

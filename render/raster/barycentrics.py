@@ -78,8 +78,8 @@ def inverse_depths(z):
     """c_k = 1/z_k [1/m] of three corners; 1 in an orthographic view."""
     p = z[3]
     q = lit(1.0, p) - p
-    one = lit(1.0, p)
-    return one / (p * z[0] + q), one / (p * z[1] + q), one / (p * z[2] + q)
+    unity = lit(1.0, p)
+    return unity / (p * z[0] + q), unity / (p * z[1] + q), unity / (p * z[2] + q)
 
 
 @device_fn

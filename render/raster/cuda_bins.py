@@ -182,11 +182,11 @@ def face_thread(k, args):
     scene, flags, pixels, images, faces, counts = args
     n, f = k // scene.faces.shape[0], k % scene.faces.shape[0]
     x, view, numbers = images
-    shape, own = (pixels.pixel_y.shape[0], pixels.pixel_x.shape[0]), faces_of(n, faces)
+    shape, image_faces = (pixels.pixel_y.shape[0], pixels.pixel_x.shape[0]), faces_of(n, faces)
     settings = unpack_settings(numbers[n], flags)
     counts[k] = 0
-    if face_body(f, scene, x[n], view[n, PERSPECTIVE], settings, shape, own):
-        top, bottom, left, right = bin_box(f, own.box)
+    if face_body(f, scene, x[n], view[n, PERSPECTIVE], settings, shape, image_faces):
+        top, bottom, left, right = bin_box(f, image_faces.box)
         counts[k] = (bottom - top) * (right - left)
 
 
@@ -216,8 +216,8 @@ def bins_across(pixels):
 def locate(b, pixels):
     """Image of bin b of the group, and its row and column among the bins of the image."""
     rows, columns = bins_across(pixels)
-    own = b % (rows * columns)
-    return b // (rows * columns), own // columns, own % columns
+    bin_of_image = b % (rows * columns)
+    return b // (rows * columns), bin_of_image // columns, bin_of_image % columns
 
 
 @device_fn
@@ -226,14 +226,14 @@ def keys_thread(k, args):
     pixels, numbers, faces, place, keys = args
     n_faces = faces.box.shape[1]
     n, f = k // n_faces, k % n_faces
-    own, (rows, columns) = faces_of(n, faces), bins_across(pixels)
+    image_faces, (rows, columns) = faces_of(n, faces), bins_across(pixels)
     at = place[k]
     if at < place[k + 1]:
-        z, near, far = own.corners[f, 6], numbers[n, NEAR], numbers[n, FAR]
-        z = (z + own.corners[f, 7] + own.corners[f, 8]) / lit(3.0, z)
+        z, near, far = image_faces.corners[f, 6], numbers[n, NEAR], numbers[n, FAR]
+        z = (z + image_faces.corners[f, 7] + image_faces.corners[f, 8]) / lit(3.0, z)
         depth = np.int64((z - near) / (far - near) * lit(DEPTHS - 1, z))
         depth = max(0, min(depth, DEPTHS - 1))
-        top, bottom, left, right = bin_box(f, own.box)
+        top, bottom, left, right = bin_box(f, image_faces.box)
         for i in range(top, bottom):
             for j in range(left, right):
                 b = (n * rows + i) * columns + j
@@ -257,18 +257,18 @@ def cover_thread(k, args):
     n_faces = faces.box.shape[1]
     f, b = keys[k] % n_faces, keys[k] // n_faces // DEPTHS
     n, i, j = locate(b, pixels)
-    own, settings = faces_of(n, faces), unpack_settings(numbers[n], flags)
+    image_faces, settings = faces_of(n, faces), unpack_settings(numbers[n], flags)
     top, left = i * BIN, j * BIN
-    first, last = max(top, own.box[f, 0]), min(top + BIN, own.box[f, 1])
-    begin, end = max(left, own.box[f, 2]), min(left + BIN, own.box[f, 3])
-    missed = misses(first, last, begin, end, load_corners(f, own.corners), settings, pixels)
+    first, last = max(top, image_faces.box[f, 0]), min(top + BIN, image_faces.box[f, 1])
+    begin, end = max(left, image_faces.box[f, 2]), min(left + BIN, image_faces.box[f, 3])
+    missed = misses(first, last, begin, end, load_corners(f, image_faces.corners), settings, pixels)
     total = 0
     for row in range(BIN):
         covered, count = 0, 0
         if first <= top + row < last and not missed:
             for j in range(begin, end):
                 p = (pixels.pixel_x[j], pixels.pixel_y[top + row])
-                if pixel_logit(p, f, own, settings.sigma) >= settings.lowest:
+                if pixel_logit(p, f, image_faces, settings.sigma) >= settings.lowest:
                     covered |= 1 << (j - left)
                     count += 1
         pairs.rows[k, row] = covered | total << BIN
@@ -310,10 +310,11 @@ def fragments_thread(m, args):
     q = fragment_at(k, row, column, pairs.rows, fragments.pair)
     if q >= 0:
         f, (n, i, j) = pairs.face[k], locate(pairs.bin[k], pixels)
-        own, y, x = faces_of(n, faces), i * BIN + row, j * BIN + column
-        logit = pixel_logit((pixels.pixel_x[x], pixels.pixel_y[y]), f, own, numbers[n, SIGMA])
-        corners = load_corners(f, own.corners)
-        write_fragment(q, logit, f, y, x, corners, pixels, scene, own, flags[0], fragments)
+        image_faces, y, x = faces_of(n, faces), i * BIN + row, j * BIN + column
+        p = (pixels.pixel_x[x], pixels.pixel_y[y])
+        logit = pixel_logit(p, f, image_faces, numbers[n, SIGMA])
+        corners = load_corners(f, image_faces.corners)
+        write_fragment(q, logit, f, y, x, corners, pixels, scene, image_faces, flags[0], fragments)
 
 
 @device_fn
@@ -382,7 +383,7 @@ def own_arrays(jobs: Sequence[Job], layers: Sequence[Layers], numbers: range) ->
     job = jobs[0]
     views, frames = np.divmod(numbers, len(job.x))
     settings = np.array([job.settings[:7] for job in jobs], job.x.dtype)
-    behind = [np.stack([own.behind[i] for own in layers]) for i in range(len(layers[0].kinds))]
+    behind = [np.stack([view.behind[i] for view in layers]) for i in range(len(layers[0].kinds))]
     x = on_device(job.x[beside(frames, job.x)])
     view = np.stack([job.view for job in jobs])[views]
     behind = (job.scene.background[None], *(layer[views] for layer in behind[1:]))

@@ -44,7 +44,7 @@ class DrawnGroup(NamedTuple):
     """A group of images that is drawn, and, where they are in one batch, its fragments."""
 
     group: Group
-    found: FoundFragments | None
+    of_batch: FoundFragments | None
 
 
 @device_fn
@@ -60,9 +60,9 @@ def layer_thread(k, args):
     """Write what the fragments of pair k show in a layer."""
     kind, scene, pixels, faces, flat, pairs, fragments, rgb = args
     n, _, _ = locate(pairs.bin[k], pixels)
-    own = faces_of(n, faces)
+    image_faces = faces_of(n, faces)
     for q in range(fragments.pair[k], fragments.pair[k + 1]):
-        layer_body(q, kind[0], scene, own, flat[n], fragments, rgb)
+        layer_body(q, kind[0], scene, image_faces, flat[n], fragments, rgb)
 
 
 @device_fn
@@ -91,12 +91,12 @@ def pixel_thread(m, args):
 
 
 def blend_on_gpu(
-    group: Group, found: FoundFragments, fragments: Fragments, behind: Any, image: Any
+    group: Group, of_batch: FoundFragments, fragments: Fragments, behind: Any, image: Any
 ) -> None:
     """Blend the lists of the pixels of a batch into images (n_images, height, width, 4)."""
     shared, numbers = group.shared, group.images.numbers
-    args = (found.bins, shared.pixels, behind, numbers, shared.flags, fragments, image)
-    launch(pixel_thread, PIXELS * found.bins.number.shape[0], args)
+    args = (of_batch.bins, shared.pixels, behind, numbers, shared.flags, fragments, image)
+    launch(pixel_thread, PIXELS * of_batch.bins.number.shape[0], args)
 
 
 def normals_on_gpu(layers: Layers, group: Group) -> Any:
@@ -120,26 +120,26 @@ def show_on_gpu(i: int, group: Group, batch: FoundFragments, flat: Any) -> Fragm
 
 def draw_batch(job: Job, group: Group, batch: Batch, flat: Any, images: tuple) -> FoundFragments:
     """Draw the layers of the bins of a batch, each into its images."""
-    found, behind = find_fragments(job.x.dtype, group, batch), group.images.behind
-    blend_on_gpu(group, found, found.fragments, behind[0], images[0])
+    of_batch, behind = find_fragments(job.x.dtype, group, batch), group.images.behind
+    blend_on_gpu(group, of_batch, of_batch.fragments, behind[0], images[0])
     for i in range(1, len(images)):
-        blend_on_gpu(group, found, show_on_gpu(i, group, found, flat), behind[i], images[i])
-    return found
+        blend_on_gpu(group, of_batch, show_on_gpu(i, group, of_batch, flat), behind[i], images[i])
+    return of_batch
 
 
 def draw_group(job: Job, layers: Layers, group: Group) -> tuple[Any, DrawnGroup]:
     """Draw the layers of a group of images, (n_layers, n_images, height, width, 4), there."""
     xp, n_layers = array_module(Device.CUDA), len(layers.kinds)
     shape = (len(group.numbers), len(job.grid.pixel_y), len(job.grid.pixel_x), 4)
-    images, found = xp.empty((n_layers, *shape), job.x.dtype), None
+    images, of_batch = xp.empty((n_layers, *shape), job.x.dtype), None
     places, flat = (
         on_device(tuple(images[i] for i in range(n_layers))),
         normals_on_gpu(layers, group),
     )
     for batch in group.batches:
-        found = None  # so that its memory is there for the next
-        found = draw_batch(job, group, batch, flat, places)
-    return images, DrawnGroup(group, found if len(group.batches) == 1 else None)
+        of_batch = None  # so that its memory is there for the next
+        of_batch = draw_batch(job, group, batch, flat, places)
+    return images, DrawnGroup(group, of_batch if len(group.batches) == 1 else None)
 
 
 def draw_on_gpu(jobs: Sequence[Job], layers: Sequence[Layers]) -> tuple[Any, DrawnGroup | None]:

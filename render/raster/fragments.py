@@ -210,13 +210,13 @@ def misses(first, last, left, right, corners, settings, grid):
     low = (grid.pixel_x[left], grid.pixel_y[last - 1])
     high = (grid.pixel_x[right - 1], grid.pixel_y[first])
     area = cross2((a1[0] - a0[0], a1[1] - a0[1]), (a2[0] - a0[0], a2[1] - a0[1]))
-    one = lit(1.0, area)
-    turn = one if area > lit(0.0, area) else -one
-    size = one + abs(low[0]) + abs(high[0])  # of what is rounded
+    unity = lit(1.0, area)
+    turn = unity if area > lit(0.0, area) else -unity
+    size = unity + abs(low[0]) + abs(high[0])  # of what is rounded
     for a in (a0, a1, a2):
         size += abs(a[0]) + abs(a[1])
-    reach = math.sqrt(-settings.lowest * settings.sigma) * lit(1.001, one)
-    reach += lit(64.0, one) * settings.eps * size
+    reach = math.sqrt(-settings.lowest * settings.sigma) * lit(1.001, unity)
+    reach += lit(64.0, unity) * settings.eps * size
     return (
         edge_misses(a0, a1, turn, low, high, reach)
         or edge_misses(a1, a2, turn, low, high, reach)

@@ -78,13 +78,13 @@ def fragment_normal(q, f, scene, faces, flat, fragments):
 def layer_value(q, kind, scene, faces, flat, fragments):
     """Three numbers that fragment q shows in a layer that is not of colours."""
     f, z = fragments.face[q], fragments.z[q]
-    zero, one = lit(0.0, z), lit(1.0, z)
+    zero, unity = lit(0.0, z), lit(1.0, z)
     if kind == DEPTH:
         return z, zero, zero
     if kind == NORMALS:
         return fragment_normal(q, f, scene, faces, flat, fragments)
     o = scene.owner[f] - 3 * (kind - MASK)
-    return one if o == 0 else zero, one if o == 1 else zero, one if o == 2 else zero
+    return unity if o == 0 else zero, unity if o == 1 else zero, unity if o == 2 else zero
 
 
 @device_fn

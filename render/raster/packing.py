@@ -143,9 +143,9 @@ def check_cameras(scene: Any, camera: Any) -> tuple[tuple[AnyCamera, ...], bool]
         raise TypeError(
             f"`camera` must be a camera or a sequence of cameras, got {type(camera).__name__}."
         )
-    for i, one in enumerate(camera):
-        if not isinstance(one, AnyCamera):
-            raise TypeError(f"`camera[{i}]` must be a camera, got {type(one).__name__}.")
+    for i, view in enumerate(camera):
+        if not isinstance(view, AnyCamera):
+            raise TypeError(f"`camera[{i}]` must be a camera, got {type(view).__name__}.")
     if not camera:
         raise ValueError("`camera` must hold at least one camera, got an empty sequence.")
     return tuple(camera), True
@@ -260,16 +260,16 @@ def _pack_scene(
     ambient, diffuse, specular = (np.zeros((len(meshes), 3), dtype) for _ in range(3))
     shininess = np.zeros((len(meshes), 1), dtype)
     for i, mesh in enumerate(meshes):
-        part = slice(int(face_offsets[i]), int(face_offsets[i + 1]))
-        faces[part] = mesh.faces + offsets[i]
-        owner[part], smooth[part] = i, mesh.vertex_colors is not None
-        rounded[part], is_glossy = mesh.smooth_normals, mesh.material.specular is not None
-        by_pixel[part] = mesh.smooth_normals or is_glossy or mesh.texture is not None
+        span = slice(int(face_offsets[i]), int(face_offsets[i + 1]))
+        faces[span] = mesh.faces + offsets[i]
+        owner[span], smooth[span] = i, mesh.vertex_colors is not None
+        rounded[span], is_glossy = mesh.smooth_normals, mesh.material.specular is not None
+        by_pixel[span] = mesh.smooth_normals or is_glossy or mesh.texture is not None
         if mesh.face_colors is not None:
-            face_colors[part] = mesh.face_colors
+            face_colors[span] = mesh.face_colors
         if mesh.vertex_colors is not None:
             corners = mesh.faces if mesh.color_faces is None else mesh.color_faces
-            color_faces[part] = n_colors + corners
+            color_faces[span] = n_colors + corners
             vertex_colors.append(mesh.vertex_colors.astype(dtype))
             n_colors += len(mesh.vertex_colors)
         ambient[i], diffuse[i] = mesh.material.ambient, mesh.material.diffuse
@@ -309,8 +309,8 @@ def _pack_textures(
     for i, mesh in enumerate(meshes):
         if mesh.texture is None:
             continue
-        part = slice(int(face_offsets[i]), int(face_offsets[i + 1]))
-        uv_faces[part] = n_uv + (mesh.faces if mesh.uv_faces is None else mesh.uv_faces)
+        span = slice(int(face_offsets[i]), int(face_offsets[i + 1]))
+        uv_faces[span] = n_uv + (mesh.faces if mesh.uv_faces is None else mesh.uv_faces)
         height, width = mesh.texture.texels.shape[:2]
         images[i] = n_texels, height, width, mesh.texture.wrap is Wrap.CLAMP, n_uv
         uv.append(mesh.uv.astype(dtype))

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from benchmarks.real import apple, cube
 from benchmarks.real.__main__ import app
-from benchmarks.real.found import found_in_scene, row
+from benchmarks.real.fits import found_in_scene, row
 from studies.api import simulate
 from studies.scene.declared import PlaneObstacle
 

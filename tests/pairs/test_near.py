@@ -47,7 +47,7 @@ def crosses(ends):
 
 def touching(pairs, x):
     """The pairs that touch, among those that were found."""
-    (own,), found = pairs.sets, pairs.found[0]
+    (own,), found = pairs.sets, pairs.found_pairs[0]
     now = find_pairs(own.force.pair_sets(), x[own.rows], own.force.thickness, None)
     across = [
         code != EDGES or crosses(x[own.rows][row]) for row, (code, _) in zip(*now[:2], strict=True)
@@ -78,7 +78,7 @@ def test_lists_have_all_pairs_that_touch_in_order(rng, step, fast):
         own_touching = touching(pairs, x)
         assert set(own_touching) <= set(own.tolist()), k
         n_touching += len(own_touching)
-        short.append(len(own) < len(pairs.found[0].gaps))
+        short.append(len(own) < len(pairs.found_pairs[0].gaps))
     assert searches > 0
     assert of_few > 0 or fast == 1.0
     assert n_touching > 0
@@ -111,11 +111,11 @@ def test_nothing_is_looked_for_farther_away_once_edges_have_grown():
     """Positions on their way to infinity do not make all pairs near ones."""
     pairs, x = changing()
     pairs.find(x)
-    n = len(pairs.found[0].gaps)
+    n = len(pairs.found_pairs[0].gaps)
     x = x.copy()
     x[3] = 1e9
     pairs.find(x)
-    assert len(pairs.found[0].gaps) < 2 * n
+    assert len(pairs.found_pairs[0].gaps) < 2 * n
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -201,7 +201,7 @@ def test_a_state_of_a_world_that_is_lost_is_no_trouble():
     model, state = nets()
     stepper = make_stepper(model, RunSettings(DT, 1))
     stepper.changing.find(state.x)
-    force, found = model.forces["touch"], stepper.changing.found[0]
+    force, found = model.forces["touch"], stepper.changing.found_pairs[0]
     rows = stepper.changing.sets[0].rows
     lost = np.full_like(state.x, np.nan)
     assert force.passed(found, state.x[rows], lost[rows]) is None

@@ -19,13 +19,13 @@ def nearest_on_boundary(p, a0, a1, a2):
     d0, o0, t0 = edge_square_distance(p, a1, a2)
     d1, o1, t1 = edge_square_distance(p, a2, a0)
     d2, o2, t2 = edge_square_distance(p, a0, a1)
-    zero, one = lit(0.0, d0), lit(1.0, d0)
+    zero, unity = lit(0.0, d0), lit(1.0, d0)
     first, second = d0 <= d1 and d0 <= d2, d1 <= d2
     o_x = o0[0] if first else (o1[0] if second else o2[0])
     o_y = o0[1] if first else (o1[1] if second else o2[1])
-    w0 = zero if first else (t1 if second else one - t2)
-    w1 = one - t0 if first else (zero if second else t2)
-    w2 = t0 if first else (one - t1 if second else zero)
+    w0 = zero if first else (t1 if second else unity - t2)
+    w1 = unity - t0 if first else (zero if second else t2)
+    w2 = t0 if first else (unity - t1 if second else zero)
     return (o_x, o_y), (w0, w1, w2)
 
 

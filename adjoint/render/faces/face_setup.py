@@ -197,10 +197,10 @@ def pixel_face_vjp_body(f, scene, x, adj_faces, adj_face_colors, slots):
 
 
 @device_fn
-def face_vjp_body(f, scene, x, adj_faces, adj_face_colors, own, row, slots):
+def face_vjp_body(f, scene, x, adj_faces, adj_face_colors, adj_scene, row, slots):
     """Face f: write the adjoints of its corners into its slots.
 
-    Adds to those of lights and, in `row`, of materials in `own`.
+    Adds to those of lights and, in `row`, of materials in `adj_scene`.
     """
     if scene.by_pixel[f]:
         pixel_face_vjp_body(f, scene, x, adj_faces, adj_face_colors, slots)
@@ -211,7 +211,7 @@ def face_vjp_body(f, scene, x, adj_faces, adj_face_colors, own, row, slots):
         for c in range(6, 9):
             slots[f, a, c] = lit(0.0, s[0])
     adj_s = color_vjp(f, s, scene, adj_faces, adj_face_colors, slots)
-    adj_n = face_shade_vjp(f, n, scene, adj_s, own, row)
+    adj_n = face_shade_vjp(f, n, scene, adj_s, adj_scene, row)
     adj_x = face_normal_vjp(f, scene.faces, x, adj_n)
     for a in range(3):
         place_slots(f, a, adj_faces, slots)

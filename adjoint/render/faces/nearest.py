@@ -34,13 +34,13 @@ def nearest_jvp_body(first, last, fragments, tangents, tan_background):
 def nearest_vjp_body(first, last, fragments, adj_rgba, adj):
     """Pull adj_rgba back to the fragments of a pixel; return adj_background."""
     nearest = nearest_cover(first, last, fragments)
-    zero, one = lit(0.0, adj_rgba[3]), lit(1.0, adj_rgba[3])
-    T = one
+    zero, unity = lit(0.0, adj_rgba[3]), lit(1.0, adj_rgba[3])
+    T = unity
     for k in range(first, last):
         q = fragments.order[k]
         adj.T[k] = T
         T = T * fragments.rest[q]  # (2) replayed
-        adj.w[q] = one if q == nearest else zero  # (1) rgb = rgb_q
+        adj.w[q] = unity if q == nearest else zero  # (1) rgb = rgb_q
         adj.y[q], adj.z[q] = zero, zero
     if nearest >= 0:
         return zero, zero, zero

@@ -81,8 +81,8 @@ def barycentrics_vjp(p, a0, a1, a2, adj_b):
 @device_fn
 def clip01_slope(b):
     """Slope of the clip at b: 1 in [0, 1], else 0."""
-    zero, one = lit(0.0, b), lit(1.0, b)
-    return one if zero <= b <= one else zero
+    zero, unity = lit(0.0, b), lit(1.0, b)
+    return unity if zero <= b <= unity else zero
 
 
 @device_fn

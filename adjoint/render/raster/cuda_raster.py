@@ -112,8 +112,8 @@ def pixel_vjp_thread(m, args):
         k = i * width + j
         begin, end = fragments.start[m], fragments.start[m + 1]
         adj_rgba = (adj.rgba[n, k, 0], adj.rgba[n, k, 1], adj.rgba[n, k, 2], adj.rgba[n, k, 3])
-        settings, own = unpack_settings(numbers[n], flags), behind_at(n, i, j, behind)
-        adj_bg, adj_settings = blend_vjp_body(begin, end, fragments, settings, own, adj_rgba, adj)
+        settings, bg = unpack_settings(numbers[n], flags), behind_at(n, i, j, behind)
+        adj_bg, adj_settings = blend_vjp_body(begin, end, fragments, settings, bg, adj_rgba, adj)
         if kind[0] == COLOR:
             for c in range(4):
                 parts[n, k, c] = lit(0.0, settings.gamma)
@@ -143,15 +143,15 @@ def pair_vjp_thread(k, args):
     """Undo the fragments of pair k of a batch; its part belongs to sigma."""
     (scene, pixels, numbers, flags), faces, place, pairs, fragments, adj, parts, records = args
     n, i, j = locate(pairs.bin[k], pixels)
-    f, own, settings = pairs.face[k], faces_of(n, faces), unpack_settings(numbers[n], flags)
+    f, image_faces, settings = pairs.face[k], faces_of(n, faces), unpack_settings(numbers[n], flags)
     slot, own_adj = slot_of(k, n, i, j, faces, pairs, place), own_adjoints(n, adj)
     parts.table[slot, 0] = pair_vjp_body(
-        k, f, scene, own, settings, fragments, own_adj, slot, parts.slots
+        k, f, scene, image_faces, settings, fragments, own_adj, slot, parts.slots
     )
     if scene.by_pixel[f]:
         shades = own_parts(slot, parts.shades)
         pixels_vjp_body(
-            k, f, scene, own, fragments, own_adj, slot, parts.slots, shades, 0, records, 0
+            k, f, scene, image_faces, fragments, own_adj, slot, parts.slots, shades, 0, records, 0
         )
 
 
@@ -160,9 +160,9 @@ def add_layer_thread(k, args):
     """Add the adjoints of logit and depth of the fragments of pair k from one layer."""
     kind, pixels, pairs, fragments, adj_layer, adj = args
     n, _, _ = locate(pairs.bin[k], pixels)
-    own = own_adjoints(n, adj_layer)
+    image_adj = own_adjoints(n, adj_layer)
     for q in range(fragments.pair[k], fragments.pair[k + 1]):
-        add_layer_body(q, kind[0], fragments, own, adj)
+        add_layer_body(q, kind[0], fragments, image_adj, adj)
 
 
 @device_fn
@@ -170,9 +170,9 @@ def normals_vjp_thread(k, args):
     """Undo the normals that the fragments of pair k show."""
     scene, pixels, faces, place, pairs, fragments, adj_layer, parts = args
     n, i, j = locate(pairs.bin[k], pixels)
-    own, slot = own_adjoints(n, adj_layer), slot_of(k, n, i, j, faces, pairs, place)
+    image_adj, slot = own_adjoints(n, adj_layer), slot_of(k, n, i, j, faces, pairs, place)
     normals_vjp_body(
-        k, pairs.face[k], scene, faces_of(n, faces), fragments, own, slot, parts.slots,
+        k, pairs.face[k], scene, faces_of(n, faces), fragments, image_adj, slot, parts.slots,
         parts.normals,
     )  # fmt: skip
 
@@ -293,9 +293,9 @@ def pull_group(job: Job, layers: Layers, drawn: DrawnGroup, adj_images: Any) -> 
     by_name = split_block(block, shapes)
     of_pairs, flat = empty_pair_parts(gpu), normals_on_gpu(layers, group)
     for batch in group.batches:
-        found = drawn.found or find_fragments(job.x.dtype, group, batch)
-        undo_batch(gpu, found, flat, by_name["pixel parts"], of_pairs, by_name["texels"])
-        del found  # so that its memory is there for the next
+        of_batch = drawn.of_batch or find_fragments(job.x.dtype, group, batch)
+        undo_batch(gpu, of_batch, flat, by_name["pixel parts"], of_pairs, by_name["texels"])
+        del of_batch  # so that its memory is there for the next
     table = by_name["face table"]
     sums, slots, colors = (by_name[name] for name in ("face sums", "face slots", "color parts"))
     of_faces = FaceParts(sums, slots, colors, table, shades_in(table, job))
@@ -436,15 +436,15 @@ def undo_batch(
         add_texel_records(xp, records, texels)
 
 
-def undo_pixels(gpu: GroupOnGpu, i: int, found: FoundFragments, parts: Any) -> FragmentAdjoints:
+def undo_pixels(gpu: GroupOnGpu, i: int, of_batch: FoundFragments, parts: Any) -> FragmentAdjoints:
     """From the pixels of layer i to its fragments, and to parts of the pixels."""
     xp, job, _, group, adj_images = gpu
-    shared, n = group.shared, found.fragments.y.shape[0]
+    shared, n = group.shared, of_batch.fragments.y.shape[0]
     y, z, w, T = on_device(tuple(xp.empty(n, job.x.dtype) for _ in range(4)))
     adj = FragmentAdjoints(y, z, w, T, adj_images[i])
-    args = (shared.kinds[i], found.bins, shared.pixels, group.images.behind[i])
-    args = (*args, (group.images.numbers, shared.flags), found.fragments, adj, parts)
-    launch(pixel_vjp_thread, PIXELS * found.bins.number.shape[0], args)
+    args = (shared.kinds[i], of_batch.bins, shared.pixels, group.images.behind[i])
+    args = (*args, (group.images.numbers, shared.flags), of_batch.fragments, adj, parts)
+    launch(pixel_vjp_thread, PIXELS * of_batch.bins.number.shape[0], args)
     return adj
 
 

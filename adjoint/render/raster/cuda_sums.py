@@ -88,7 +88,7 @@ def plan_sums(tables: tuple[Table, ...], end: int) -> tuple[tuple[Stage, ...], i
             planned[1].append(Table(end, table.width, runs, table.target))
         planned[0].append(table._replace(ends=first, target=end if second else table.target))
         end += table.width * (len(first) - 1) if second else 0
-    return tuple(_stage(own) for own in planned if own), end
+    return tuple(_stage(stage_tables) for stage_tables in planned if stage_tables), end
 
 
 def _stage(tables: Sequence[Table]) -> Stage:
@@ -116,8 +116,8 @@ def texel_thread(t, args):
     for m in range(start[t], start[t + 1]):
         which = keys[m] % keys.shape[0]
         c, k = which // records.at.shape[1], which % records.at.shape[1]
-        adj_C = (records.part[2, k], records.part[3, k], records.part[4, k])
-        weight = texel_weight(c, records.part[0, k], records.part[1, k])
+        adj_C = (records.values[2, k], records.values[3, k], records.values[4, k])
+        weight = texel_weight(c, records.values[0, k], records.values[1, k])
         total = axpy(weight, adj_C, total)
     texels[t, 0], texels[t, 1], texels[t, 2] = total
 

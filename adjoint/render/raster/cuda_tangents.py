@@ -98,10 +98,10 @@ def face_jvp_thread(k, args):
     """Tangents of the corners and the colours of face k of all images."""
     scene, tan_scene, x, tan_x, box, tangents = args
     n, f = k // box.shape[1], k % box.shape[1]
-    own = tangents_of(n, tangents)
+    image_tangents = tangents_of(n, tangents)
     if box[n, f, 0] < box[n, f, 1]:
-        corner_body(f, scene, own.screen, lit(0.0, x[0, 0, 0]), own.corners)
-        shade_jvp_body(f, scene, tan_scene, x[n], tan_x[n], own)
+        corner_body(f, scene, image_tangents.screen, lit(0.0, x[0, 0, 0]), image_tangents.corners)
+        shade_jvp_body(f, scene, tan_scene, x[n], tan_x[n], image_tangents)
 
 
 @device_fn
@@ -145,9 +145,9 @@ def layer_jvp_thread(k, args):
     """Tangents of what the fragments of pair k show in a layer."""
     kind, scene, pixels, (faces, tan_faces), tan_flat, pairs, fragments, tangents, tan_rgb = args
     n, _, _ = locate(pairs.bin[k], pixels)
-    own = faces_of(n, faces), tangents_of(n, tan_faces)
+    both = faces_of(n, faces), tangents_of(n, tan_faces)
     for q in range(fragments.pair[k], fragments.pair[k + 1]):
-        layer_jvp_body(q, kind[0], scene, own, tan_flat[n], fragments, tangents, tan_rgb)
+        layer_jvp_body(q, kind[0], scene, both, tan_flat[n], fragments, tangents, tan_rgb)
 
 
 def jvp_on_gpu(
@@ -165,8 +165,8 @@ def jvp_on_gpu(
     tan_scene = on_device(scene._replace(background=scene.background[:0]))
     for numbers in image_groups(jobs):
         drawn = kept or DrawnGroup(gather_group(jobs, layers, shared, numbers), None)
-        own = on_device(own_tangents(job, layers, tangents, numbers))
-        pushed = push_group(job, layers[0], drawn, own, tan_scene)
+        image_tangents = on_device(own_tangents(job, layers, tangents, numbers))
+        pushed = push_group(job, layers[0], drawn, image_tangents, tan_scene)
         tan_images[numbers.start : numbers.stop] = np.moveaxis(pushed, 0, 1)
         del drawn  # so that its memory is there for the next
     return tan_images.reshape(len(jobs), len(job.x), n_layers, *shape)
@@ -178,7 +178,7 @@ def own_tangents(
     """Return the tangents of what each of some images has for itself, on the host."""
     views, frames = np.divmod(numbers, len(job.x))
     pairs = zip(layers, tangents, strict=True)
-    behind = np.stack([behind_jvp(own, tan) for own, tan in pairs], axis=1)[:, views]
+    behind = np.stack([behind_jvp(of_view, tan) for of_view, tan in pairs], axis=1)[:, views]
     return ImageTangents(
         tangents[0].x[frames],
         np.stack([tan.view for tan in tangents])[views],
@@ -223,9 +223,9 @@ def push_group(
     launch(flat_normal_jvp_thread, flat.shape[0] * flat.shape[1], args)
     tangents = GroupTangents(tan_scene, tan, push_faces(job, group, tan, tan_scene), tan_flat)
     for batch in group.batches:
-        found = drawn.found or find_fragments(job.x.dtype, group, batch)
-        push_batch(group, found, flat, tangents, places)
-        del found  # so that its memory is there for the next
+        of_batch = drawn.of_batch or find_fragments(job.x.dtype, group, batch)
+        push_batch(group, of_batch, flat, tangents, places)
+        del of_batch  # so that its memory is there for the next
     return to_host(tan_images)
 
 
@@ -251,11 +251,11 @@ def push_batch(
 
 
 def blend_jvp_on_gpu(
-    i: int, group: Group, found: FoundFragments, fragments: Any, tangents: tuple, tan_image: Any
+    i: int, group: Group, of_batch: FoundFragments, fragments: Any, tangents: tuple, tan_image: Any
 ) -> None:
     """Tangents of layer i of the pixels of a batch; of a group, and of its fragments."""
     (tan, pushed), shared = tangents, group.shared
     numbers, behind = (group.images.numbers, tan.images.numbers), group.images.behind[i]
-    args = (found.bins, shared.pixels, (behind, tan.images.behind[i]), numbers, shared.flags)
-    n_pixels = PIXELS * found.bins.number.shape[0]
+    args = (of_batch.bins, shared.pixels, (behind, tan.images.behind[i]), numbers, shared.flags)
+    n_pixels = PIXELS * of_batch.bins.number.shape[0]
     launch(pixel_jvp_thread, n_pixels, (*args, fragments, pushed, tan_image))

@@ -155,8 +155,8 @@ def _draw_tiles_kept(turn, scene, settings, frame, room, kept, layers, images):
     tiles = frame[1]
     tile = take_turn(turn)
     while tile < tiles.capacity.shape[0]:
-        own = tile_room(tile, tiles, kept, room[0]), room[1]
-        draw_tile(tile, scene, settings, frame, own, layers, images)
+        rooms = tile_room(tile, tiles, kept, room[0]), room[1]
+        draw_tile(tile, scene, settings, frame, rooms, layers, images)
         tile = take_turn(turn)
 
 
@@ -187,23 +187,23 @@ def draw_kept(
     n_frames = len(jobs) * len(jobs[0].x)
 
     def draw(view: int, frame: int, pool: Pool) -> KeptFrame | None:
-        found: list[KeptFrame | None] = []
+        frames: list[KeptFrame | None] = []
         job = jobs[view]
         draw_samples(
             job,
             images[view, frame],
-            lambda room: found.append(
+            lambda room: frames.append(
                 draw_frame_kept(job, frame, n_frames, layers[view], room, pool)
             ),
         )
-        return found[0]
+        return frames[0]
 
     return images, for_each_frame(jobs, threads, draw)
 
 
-def recall_frame(job: Job, frame: int, found: KeptFrame | None) -> KeptFrame:
+def recall_frame(job: Job, frame: int, kept_frame: KeptFrame | None) -> KeptFrame:
     """Return what was kept of a frame, or the frame set up anew, with nothing kept."""
-    if found is not None:
-        return found
+    if kept_frame is not None:
+        return kept_frame
     ready = setup_frame(job, frame)
     return KeptFrame(ready, empty_kept(ready, 0, 0, 0))

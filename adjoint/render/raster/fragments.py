@@ -129,10 +129,12 @@ def smooth_vjp_body(k, f, faces, fragments, adj, pair, slots):
 
 
 @device_fn
-def pixels_vjp_body(k, f, scene, faces, fragments, adj, pair, slots, own, row, records, first):
+def pixels_vjp_body(
+    k, f, scene, faces, fragments, adj, pair, slots, adj_scene, row, records, first
+):
     """Pair k, face f shaded pixel by pixel: what flows through all that shades, and weights.
 
-    Adds to its slot, and to the adjoints of lights and, in `row`, of materials in `own`;
+    Adds to its slot, and to the adjoints of lights and, in `row`, of materials in `adj_scene`;
     writes the records of its fragments, from the first of the tile on.
     """
     zero = lit(0.0, slots[pair, 0])
@@ -147,7 +149,7 @@ def pixels_vjp_body(k, f, scene, faces, fragments, adj, pair, slots, own, row, r
         s = adj.w[q]
         adj_rgb = (s * adj.rgba[i, 0], s * adj.rgba[i, 1], s * adj.rgba[i, 2])
         adj_w, adj_s_q, shared = pixel_color_vjp(
-            f, w, light, faces, scene, adj_rgb, own, row, records, first + q
+            f, w, light, faces, scene, adj_rgb, adj_scene, row, records, first + q
         )
         adj_s = add(adj_s, adj_s_q)
         colors = add_corners(colors, w, shared[0])
@@ -160,7 +162,7 @@ def pixels_vjp_body(k, f, scene, faces, fragments, adj, pair, slots, own, row, r
     write_corners(slots, pair, COLORS, colors)
     write_corners(slots, pair, NORMALS, normals)
     write_corners(slots, pair, TOWARDS, towards)
-    face_light_vjp(f, light, scene, adj_s, own, row, slots, pair)
+    face_light_vjp(f, light, scene, adj_s, adj_scene, row, slots, pair)
 
 
 @device_fn

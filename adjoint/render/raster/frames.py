@@ -257,8 +257,8 @@ def undo_frame(job: Job, frame: int, ready: Frame, slots: Slots) -> paths.Packed
             job.view, job.scene, job.x[frame], ready.faces, job.corners, adj_faces,
             np.empty_like(ready.faces.normals), adj.x, adj.view,
         )  # fmt: skip
-        for name, part in zip(slots.parts._fields, slots.parts, strict=True):
-            getattr(adj.scene, name)[...] += part.sum(axis=0)
+        for name, tile_adj in zip(slots.parts._fields, slots.parts, strict=True):
+            getattr(adj.scene, name)[...] += tile_adj.sum(axis=0)
         adj.scene.texels[: len(slots.records.total)] = slots.records.total
         add_records(slots.records, slots.place, slots.written, adj.scene.texels)
         add_uv(job.scene.uv_faces, adj_faces, adj.scene.uv)

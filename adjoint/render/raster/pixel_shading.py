@@ -189,7 +189,7 @@ def pixel_albedo_vjp(f, w, scene, adj_C, records, k):
 
 
 @device_fn
-def face_highlight_vjp(f, n, e, scene, adj, own, row):
+def face_highlight_vjp(f, n, e, scene, adj, adj_scene, row):
     """Add to the adjoints of lights and, in this row, of materials; return adj_n and adj_e."""
     o = scene.owner[f]
     adj_n = (lit(0.0, n[0]), lit(0.0, n[0]), lit(0.0, n[0]))
@@ -205,22 +205,22 @@ def face_highlight_vjp(f, n, e, scene, adj, own, row):
             adj,
         )
         adj_n, adj_e = add(adj_n, adj_n_k), add(adj_e, adj_e_k)
-        add_row(own.directions, k, adj_l)
-        add_row(own.lights, k, adj_light)
-        add_row(own.specular, row, adj_specular)
-        own.shininess[row, 0] += adj_p
+        add_row(adj_scene.directions, k, adj_l)
+        add_row(adj_scene.lights, k, adj_light)
+        add_row(adj_scene.specular, row, adj_specular)
+        adj_scene.shininess[row, 0] += adj_p
     return adj_n, adj_e
 
 
 @device_fn
-def pixel_light_vjp(f, w, n, faces, scene, adj_n, adj_s, own, row):
+def pixel_light_vjp(f, w, n, faces, scene, adj_n, adj_s, adj_scene, row):
     """Pull back through `pixel_light`: adj_w, adj_m; one normal leaves adj_s, and gets adj_n."""
     if not scene.rounded[f]:
         return (lit(0.0, n[0]), lit(0.0, n[0]), lit(0.0, n[0])), adj_n
     corners = corner_normals(f, faces.shaded)
 
     # (2) s = shade(n)
-    adj_n = add(adj_n, face_shade_vjp(f, n, scene, adj_s, own, row))
+    adj_n = add(adj_n, face_shade_vjp(f, n, scene, adj_s, adj_scene, row))
 
     # (1) n = sum w_k n_k, normalised
     adj_m = unit_mean_vjp(weighted(w, corners), adj_n)
@@ -228,12 +228,12 @@ def pixel_light_vjp(f, w, n, faces, scene, adj_n, adj_s, own, row):
 
 
 @device_fn
-def pixel_color_vjp(f, w, light, faces, scene, adj_rgb, own, row, records, k):
+def pixel_color_vjp(f, w, light, faces, scene, adj_rgb, adj_scene, row, records, k):
     """Pull back through `pixel_color`: adj_w, adj_s for `face_light_vjp`, and `shared`.
 
     The w_k `shared` are what corner k gets: adjoints of its colour or its uv, of its normal and
     of its vector towards the eye. Adds to the adjoints of lights and, in `row`, of materials in
-    `own`. Writes record k for those of texels.
+    `adj_scene`. Writes record k for those of texels.
     """
     n, s = pixel_light(f, w, light, faces, scene)  # (1) replayed
     C = pixel_albedo(f, w, scene)  # (2) replayed
@@ -245,7 +245,7 @@ def pixel_color_vjp(f, w, light, faces, scene, adj_rgb, own, row, records, k):
         e, _ = unit_or_zero(m)  # (4) replayed
 
         # (5) rgb = ... + highlight(n, e)
-        adj_n, adj_e = face_highlight_vjp(f, n, e, scene, adj_rgb, own, row)
+        adj_n, adj_e = face_highlight_vjp(f, n, e, scene, adj_rgb, adj_scene, row)
 
         # (4) e = sum w_k v_k, normalised
         adj_v = unit_or_zero_vjp(m, adj_e)
@@ -260,14 +260,14 @@ def pixel_color_vjp(f, w, light, faces, scene, adj_rgb, own, row, records, k):
     adj_w = add(adj_w, adj_w_C)
 
     # (1) n and s
-    adj_w_n, adj_m = pixel_light_vjp(f, w, n, faces, scene, adj_n, adj_s, own, row)
+    adj_w_n, adj_m = pixel_light_vjp(f, w, n, faces, scene, adj_n, adj_s, adj_scene, row)
     return add(adj_w, adj_w_n), adj_s, (adj_corner, adj_m, adj_v)
 
 
 @device_fn
-def face_light_vjp(f, light, scene, adj_s, own, row, slots, pair):
+def face_light_vjp(f, light, scene, adj_s, adj_scene, row, slots, pair):
     """Pull adj_s, summed over the pixels of a face with one normal, back to that normal."""
     if not scene.rounded[f]:
-        adj_n = face_shade_vjp(f, light[0], scene, adj_s, own, row)
+        adj_n = face_shade_vjp(f, light[0], scene, adj_s, adj_scene, row)
         for c in range(3):
             slots[pair, NORMALS + c] += adj_n[c]

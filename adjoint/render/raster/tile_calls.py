@@ -38,7 +38,7 @@ os.register_at_fork(
 def shade_tile_vjp(tile, scene, faces, tiles, fragments, adj, slots):
     """Undo the colours of the fragments of a tile whose faces are shaded pixel by pixel."""
     records, first = slots.records, slots.place[tile]
-    own = own_parts(tile, slots.parts)
+    adj_scene = own_parts(tile, slots.parts)
     if records.at.shape[1] > 0:
         slots.written[tile] = fragments.pair[tiles.start[tile + 1] - tiles.start[tile]]
         records.at[0, first : first + slots.written[tile]] = -1
@@ -47,8 +47,9 @@ def shade_tile_vjp(tile, scene, faces, tiles, fragments, adj, slots):
         if scene.by_pixel[f]:
             row = np.uint64(scene.owner[f])
             pixels_vjp_tile(
-                k, f, scene, faces, fragments, adj, pair, slots.pairs, own, row, records, first
-            )
+                k, f, scene, faces, fragments, adj, pair, slots.pairs, adj_scene, row, records,
+                first,
+            )  # fmt: skip
 
 
 def unshade_table(job: Job, ready: Frame, slots: Any) -> Any:

@@ -131,7 +131,7 @@ cosines_vjp: Any = None
 weights_vjp: Any = None
 
 
-def _curved_vjp(f, n, corners, faces, scene, own, row, pair, slots, block):
+def _curved_vjp(f, n, corners, faces, scene, adj_scene, row, pair, slots, block):
     """Undo the colours of a block; return the sum of the adjoints of its shade."""
     o, size = scene.owner[f], np.uint64(whole(n))
     C, specular, p = load3(scene.face_colors, f), load3(scene.specular, o), scene.shininess[o, 0]
@@ -147,16 +147,16 @@ def _curved_vjp(f, n, corners, faces, scene, own, row, pair, slots, block):
         if IS_SHINY:
             sum_shiny(block, size, SUMS)
             mirrored = found3(6, block)
-            add_row(own.lights, i, times(specular, mirrored))
-            add_row(own.specular, row, times(light, mirrored))
-            own.shininess[row, 0] += block[SUMS + np.uint64(9)]
+            add_row(adj_scene.lights, i, times(specular, mirrored))
+            add_row(adj_scene.specular, row, times(light, mirrored))
+            adj_scene.shininess[row, 0] += block[SUMS + np.uint64(9)]
         else:
             sum_dull(block, size, SUMS)
-        add_row(own.directions, i, found3(0, block))
+        add_row(adj_scene.directions, i, found3(0, block))
         lit_up = found3(3, block)
         adj_C = add(adj_C, times(times(light, diffuse), lit_up))
-        add_row(own.lights, i, times(times(diffuse, C), lit_up))
-        add_row(own.diffuse, row, times(times(light, C), lit_up))
+        add_row(adj_scene.lights, i, times(times(diffuse, C), lit_up))
+        add_row(adj_scene.diffuse, row, times(times(light, C), lit_up))
     weights_vjp(f, n, corners, faces, scene, block)
     sum_normals(block, size, SUMS)
     add_sums(9, pair, NORMALS, slots, block)
@@ -178,8 +178,8 @@ def _for_faces(name, is_shiny):
         "weights_vjp": _weights_vjp,
     }
     bound = {
-        part: device_fn(specialise(template, f"{part}_{name}", IS_SHINY=is_shiny))
-        for part, template in parts.items()
+        template_name: device_fn(specialise(template, f"{template_name}_{name}", IS_SHINY=is_shiny))
+        for template_name, template in parts.items()
     }
     return device_fn(specialise(_curved_vjp, f"curved_{name}_vjp", IS_SHINY=is_shiny, **bound))
 
@@ -188,11 +188,11 @@ dull_vjp, shiny_vjp = _for_faces("dull", False), _for_faces("shiny", True)
 
 
 @device_fn
-def curved_block_vjp(f, n, corners, faces, scene, own, row, pair, slots, block):
+def curved_block_vjp(f, n, corners, faces, scene, adj_scene, row, pair, slots, block):
     """Undo the colours and weights of a block; return the sum of the adjoints of its shade.
 
-    Adds to its slot, and to the adjoints of lights and, in `row`, of materials in `own`.
+    Adds to its slot, and to the adjoints of lights and, in `row`, of materials in `adj_scene`.
     """
     if faces.reach[f, SHINY]:
-        return shiny_vjp(f, n, corners, faces, scene, own, row, pair, slots, block)
-    return dull_vjp(f, n, corners, faces, scene, own, row, pair, slots, block)
+        return shiny_vjp(f, n, corners, faces, scene, adj_scene, row, pair, slots, block)
+    return dull_vjp(f, n, corners, faces, scene, adj_scene, row, pair, slots, block)

@@ -116,7 +116,7 @@ eyes_block_vjp = device_fn(
 
 
 @device_fn
-def polish_block_vjp(f, n, faces, scene, own, row, pair, slots, block):
+def polish_block_vjp(f, n, faces, scene, adj_scene, row, pair, slots, block):
     """Undo highlights: adjoints of normals and of weights; adds to those of lights, materials."""
     zero = lit(0.0, block[0])
     towards = corner_rows(f, scene.faces, faces.towards)
@@ -142,11 +142,11 @@ def polish_block_vjp(f, n, faces, scene, own, row, pair, slots, block):
             put3(block, k + PART, (adj_a, -adj_c, h))
             block[k + PART + np.uint64(3) * ROW] = slope_p * adj_h
         sum_mirror(block, np.uint64(whole(n)), SUMS)
-        add_row(own.directions, i, found3(0, block))
+        add_row(adj_scene.directions, i, found3(0, block))
         mirrored = found3(3, block)
-        add_row(own.lights, i, times(specular, mirrored))
-        add_row(own.specular, row, times(light, mirrored))
-        own.shininess[row, 0] += block[SUMS + np.uint64(6)]
+        add_row(adj_scene.lights, i, times(specular, mirrored))
+        add_row(adj_scene.specular, row, times(light, mirrored))
+        adj_scene.shininess[row, 0] += block[SUMS + np.uint64(6)]
 
     # (4) e = sum w_k v_k, normalised
     eyes_block_vjp(n, towards, block)
@@ -175,7 +175,7 @@ def paint_block_vjp(f, n, is_shiny, scene, pair, slots, block):
 
 
 @device_fn
-def harmonic_block_vjp(n, scene, own, block):
+def harmonic_block_vjp(n, scene, adj_scene, block):
     """Undo the shade of spherical harmonics: adjoints of normals and of the coefficients."""
     for k in range(np.uint64(0), np.uint64(whole(n))):
         normal, adj_s = get3(block, k + UNITS), get3(block, k + ADJ_S)
@@ -187,11 +187,11 @@ def harmonic_block_vjp(n, scene, own, block):
         put3(block, k + ADJ_N, add(get3(block, k + ADJ_N), adj_n))
     sum_sky(block, np.uint64(whole(n)), SUMS)
     for i in range(N_HARMONICS):
-        add_row(own.harmonics, i, found3(3 * i, block))
+        add_row(adj_scene.harmonics, i, found3(3 * i, block))
 
 
 @device_fn
-def lambert_block_vjp(f, n, scene, own, row, block):
+def lambert_block_vjp(f, n, scene, adj_scene, row, block):
     """Undo the shade of lights: adjoints of normals; adds to those of lights and materials."""
     diffuse = load3(scene.diffuse, scene.owner[f])
     for i in range(scene.directions.shape[0]):
@@ -205,18 +205,18 @@ def lambert_block_vjp(f, n, scene, own, row, block):
             put3(block, k + ADJ_N, axpy(adj_c, l, get3(block, k + ADJ_N)))
             block[k + PART], block[k + PART + ROW + ROW] = adj_c, max(c, zero)
         sum_lambert(block, np.uint64(whole(n)), SUMS)
-        add_row(own.directions, i, found3(0, block))
+        add_row(adj_scene.directions, i, found3(0, block))
         lit_up = found3(3, block)
-        add_row(own.lights, i, times(diffuse, lit_up))
-        add_row(own.diffuse, row, times(light, lit_up))
+        add_row(adj_scene.lights, i, times(diffuse, lit_up))
+        add_row(adj_scene.diffuse, row, times(light, lit_up))
 
 
 @device_fn
-def color_block_vjp(f, n, light, faces, scene, own, row, texels, pair, slots, block):
+def color_block_vjp(f, n, light, faces, scene, adj_scene, row, texels, pair, slots, block):
     """Undo the colours of a block; return the sum of the adjoints of its shade.
 
     Writes the adjoints of its weights; adds to its slot, and to the adjoints of lights and, in
-    `row`, of materials in `own`. `texels` are places, records, and the first of these.
+    `row`, of materials in `adj_scene`. `texels` are places, records, and the first of these.
     """
     places, records, first = texels
     is_curved, is_shiny = faces.reach[f, CURVED], faces.reach[f, SHINY]
@@ -226,7 +226,7 @@ def color_block_vjp(f, n, light, faces, scene, own, row, texels, pair, slots, bl
     if is_shiny or has_one_color(f, scene):
         clear_rows(ADJ_W, n, block)
     if is_shiny:
-        polish_block_vjp(f, n, faces, scene, own, row, pair, slots, block)  # (5), (4)
+        polish_block_vjp(f, n, faces, scene, adj_scene, row, pair, slots, block)  # (5), (4)
     if is_textured(f, scene):
         texture_block_vjp(  # (3), (2)
             f, n, is_shiny, scene, places, records, first, pair, slots, block
@@ -236,9 +236,9 @@ def color_block_vjp(f, n, light, faces, scene, own, row, texels, pair, slots, bl
     if is_curved:
         # (1) n = sum w_k n_k, normalised,  s = shade(n)
         if scene.harmonics.shape[0] > 0:
-            harmonic_block_vjp(n, scene, own, block)
+            harmonic_block_vjp(n, scene, adj_scene, block)
         else:
-            lambert_block_vjp(f, n, scene, own, row, block)
+            lambert_block_vjp(f, n, scene, adj_scene, row, block)
         normals_block_vjp(n, corner_normals(f, faces.shaded), block)
         add_shared(n, pair, NORMALS, slots, block)
     elif is_shiny:  # on a face with one normal, which gets its adjoint in three parts
@@ -258,7 +258,9 @@ def plain_vjp(f, s, scene, pair, slots):
 
 
 @device_fn
-def pixels_vjp_tile(k, f, scene, faces, fragments, adj, pair, slots, own, row, records, first):
+def pixels_vjp_tile(
+    k, f, scene, faces, fragments, adj, pair, slots, adj_scene, row, records, first
+):
     """As `pixels_vjp_body`, but for what flows through depths."""
     light = reached_light(f, faces, scene)
     zero, block = lit(0.0, slots[pair, 0]), fragments.shade
@@ -282,17 +284,17 @@ def pixels_vjp_tile(k, f, scene, faces, fragments, adj, pair, slots, own, row, r
             replay_weights(start, n, corners, fragments, block)
             if is_lit_alone(f, faces, scene):
                 adj_s_block = curved_block_vjp(
-                    f, n, corners, faces, scene, own, row, pair, slots, block
+                    f, n, corners, faces, scene, adj_scene, row, pair, slots, block
                 )
             else:
                 texels = (fragments.spare, records, first + start)
                 adj_s_block = color_block_vjp(
-                    f, n, light, faces, scene, own, row, texels, pair, slots, block
+                    f, n, light, faces, scene, adj_scene, row, texels, pair, slots, block
                 )
                 weights_block_vjp(n, corners, pair, slots, block)
             adj_s = add(adj_s, adj_s_block)
     if scene.rounded[f]:
         if scene.harmonics.shape[0] == 0:
-            add_row(own.ambient, row, adj_s)
+            add_row(adj_scene.ambient, row, adj_s)
     else:
-        face_light_vjp(f, light, scene, adj_s, own, row, slots, pair)
+        face_light_vjp(f, light, scene, adj_s, adj_scene, row, slots, pair)

@@ -131,7 +131,7 @@ def setup_frame_jvp(job: Job, frame: int, ready: Frame, tangents: paths.Packed) 
 def empty_tangents(size: TileSize) -> tuple[Fragments, FragmentTangents]:
     """Return room for the fragments of a tile and their tangents."""
     fragments = own_room(empty_fragments, size)
-    y, z, rgb = (np.empty_like(own) for own in (fragments.y, fragments.z, fragments.rgb))
+    y, z, rgb = (np.empty_like(field) for field in (fragments.y, fragments.z, fragments.rgb))
     return fragments, FragmentTangents(y, z, rgb)
 
 

@@ -53,7 +53,7 @@ def record_block(first, n, places, records, block):
             records.at[c, np.uint64(first) + k] = places[np.uint64(c) * ROW + k]
     for c in range(5):
         for k in range(np.uint64(0), np.uint64(n)):
-            records.part[c, np.uint64(first) + k] = block[FRACTIONS + np.uint64(c) * ROW + k]
+            records.values[c, np.uint64(first) + k] = block[FRACTIONS + np.uint64(c) * ROW + k]
 
 
 @device_fn

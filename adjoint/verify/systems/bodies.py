@@ -175,9 +175,9 @@ def drawn() -> Problem:
     def vjp(adj: np.ndarray, wrt: Sequence[str]) -> Values:
         shape = (2, len(lumps.hull), 3)
         adj_poses = vertices_vjp(lumps, at, adj.reshape(shape) / BRICK[0])
-        found = {"poses.position": adj_poses.position, "poses.orientation": adj_poses.orientation}
-        found["lumps.vertices"] = mesh_vertices_vjp(lumps, at, adj.reshape(shape) / BRICK[0])
-        return {path: found[path] for path in wrt}
+        pulled = {"poses.position": adj_poses.position, "poses.orientation": adj_poses.orientation}
+        pulled["lumps.vertices"] = mesh_vertices_vjp(lumps, at, adj.reshape(shape) / BRICK[0])
+        return {path: pulled[path] for path in wrt}
 
     def forward(values: Values) -> np.ndarray:
         moved = lumps.with_values({"vertices": values["lumps.vertices"]})

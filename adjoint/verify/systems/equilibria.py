@@ -110,8 +110,8 @@ def resting(build: Callable[[], Example]) -> Problem:
     A search for a changed one begins near it: few steps, and the last ones go beyond rounding.
     """
     scene = build()
-    point, found = scene.parameters(), equilibrium(scene.model, scene.state)
-    way = found.state.x - scene.state.x
+    point, rest = scene.parameters(), equilibrium(scene.model, scene.state)
+    way = rest.state.x - scene.state.x
     scale = float(np.std(way))
 
     def forward(values: Values) -> np.ndarray:
@@ -120,10 +120,10 @@ def resting(build: Callable[[], Example]) -> Problem:
         return equilibrium(changed_scene.model, start).state.x.ravel() / scale
 
     def jvp(tangents: Values) -> np.ndarray:
-        return equilibrium_jvp(found, tangents).ravel() / scale
+        return equilibrium_jvp(rest, tangents).ravel() / scale
 
     def vjp(adj: np.ndarray, wrt: Sequence[str]) -> Values:
-        return equilibrium_vjp(found, adj.reshape(found.state.x.shape) / scale, wrt)
+        return equilibrium_vjp(rest, adj.reshape(rest.state.x.shape) / scale, wrt)
 
     return Problem(
         point=point,

@@ -97,8 +97,8 @@ def _driven(rng: np.random.Generator, n_steps: int, kind: Any, size: float) -> E
         motor: Any = 0.3 * rng.standard_normal((n_steps, n))
         if is_first:
             motor = Signal([0.0, 7.5, 21.0], rng.standard_normal(3))
-        own = frame(rng, n) | drive(rng, n, size, is_first)
-        return kind, own | {"motor": motor}
+        values = frame(rng, n) | drive(rng, n, size, is_first)
+        return kind, values | {"motor": motor}
 
     return scene(rng, n_steps, make)
 

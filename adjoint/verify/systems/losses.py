@@ -85,8 +85,8 @@ def center_of_mass_loss() -> Problem:
 
     def vjp(adj: np.ndarray, wrt: Sequence[str]) -> Values:
         adj_x, adj_mass = center_of_mass_mse_vjp(x, mass, target, float(adj[0]))
-        found = {"x": adj_x, "mass": adj_mass}
-        return {path: found[path] for path in wrt}
+        gradient = {"x": adj_x, "mass": adj_mass}
+        return {path: gradient[path] for path in wrt}
 
     owners = {key: ("center_of_mass_mse", key) for key in ("x", "mass")}
     return Problem({"x": x, "mass": mass}, owners, forward, jvp, vjp)

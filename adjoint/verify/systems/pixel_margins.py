@@ -50,7 +50,7 @@ def picture_margins(
             triangles[..., 2] - camera.near,
             camera.far - triangles[..., 2],
         ]
-    return np.concatenate([part.ravel() for part in margins])
+    return np.concatenate([array.ravel() for array in margins])
 
 
 def _triangles(scene: Scene, camera: AnyCamera, vertices: Mapping[str, np.ndarray]) -> np.ndarray:
@@ -138,8 +138,8 @@ def _soft(triangles: np.ndarray) -> np.ndarray:
     for ends, faces in sides.items():
         a, b = (np.array(end[:2]) for end in ends)
         turn = [_cross(b - a, triangles[f, k, :2] - a) for f, k in faces]
-        for (f, k), own in zip(faces, turn, strict=True):
-            soft[f, k] = not any(own * other < 0.0 for other in turn)
+        for (f, k), side in zip(faces, turn, strict=True):
+            soft[f, k] = not any(side * other < 0.0 for other in turn)
     ends = {
         corner
         for edge, faces in sides.items()
@@ -194,10 +194,10 @@ def _shade_margins(
     eye, axes = camera.pose()
     for name, mesh in meshes.items():
         x, m = vertices[name][mesh.faces], np.zeros_like(vertices[name])
-        one = np.cross(x[:, 1] - x[:, 0], x[:, 2] - x[:, 0])[:, None]
-        np.add.at(m, mesh.faces, one)
+        face_normals = np.cross(x[:, 1] - x[:, 0], x[:, 2] - x[:, 0])[:, None]
+        np.add.at(m, mesh.faces, face_normals)
         m /= np.linalg.norm(m, axis=-1, keepdims=True)
-        normals.append(np.where(mesh.smooth_normals, m[mesh.faces], one))
+        normals.append(np.where(mesh.smooth_normals, m[mesh.faces], face_normals))
         v = np.where(camera.optics.is_orthographic, -axes[2], eye - x)
         towards.append(np.where(mesh.material.specular is None, np.nan, v))
         rounded.append(np.full(len(x), mesh.smooth_normals))

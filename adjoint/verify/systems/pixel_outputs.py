@@ -32,7 +32,7 @@ def outputs_problem(build: Callable[[], Picture]) -> Problem:
     def vjp(adj: np.ndarray, wrt: Sequence[str]) -> Values:
         ends = np.cumsum([run.images[output].size for output in Output])[:-1]
         parts = zip(Output, np.split(adj, ends), strict=True)
-        return run.vjp({o: part.reshape(run.images[o].shape) for o, part in parts}, wrt)
+        return run.vjp({o: adj_image.reshape(run.images[o].shape) for o, adj_image in parts}, wrt)
 
     return dataclasses.replace(as_images, forward=forward, jvp=jvp, vjp=vjp)
 

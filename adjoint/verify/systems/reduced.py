@@ -103,8 +103,8 @@ def drawn_pendulum() -> Problem:
     def vjp(adj: np.ndarray, wrt: Sequence[str]) -> Values:
         angle, length = point.values()
         pulled = rods_and_bobs_vjp(shape, angle, length, adj.reshape(size))
-        found = dict(zip(point, pulled, strict=True))
-        return {path: found[path] for path in wrt}
+        gradient = dict(zip(point, pulled, strict=True))
+        return {path: gradient[path] for path in wrt}
 
     return Problem(
         point=point,

@@ -43,7 +43,7 @@ def rollout_problem(
         scene.model, scene.state, scene.dt, scene.n_steps, step=scene.step, frames=scene.frames
     )
     fields = present_fields(run.trajectory)
-    scales = {path: float(np.std(part)) or 1.0 for path, part in fields.items()}
+    scales = {path: float(np.std(field)) or 1.0 for path, field in fields.items()}
 
     def outputs(trajectory: Any) -> np.ndarray:
         fields = present_fields(trajectory)
@@ -60,10 +60,10 @@ def rollout_problem(
         return outputs(tan)
 
     def vjp(adj: np.ndarray, wrt: Sequence[str]) -> Values:
-        ends = np.cumsum([part.size for part in fields.values()])[:-1]
+        ends = np.cumsum([field.size for field in fields.values()])[:-1]
         adj_fields = {
-            path: part.reshape(field.shape) / scales[path]
-            for (path, field), part in zip(fields.items(), np.split(adj, ends), strict=True)
+            path: adj_field.reshape(field.shape) / scales[path]
+            for (path, field), adj_field in zip(fields.items(), np.split(adj, ends), strict=True)
         }
         return run.vjp(**cotangents_of(adj_fields), wrt=wrt)
 
@@ -89,8 +89,8 @@ def present_fields(trajectory: Any) -> dict[str, np.ndarray]:
 
 def nearest_event(scene: Example) -> str:
     """Say how near a scene is to a touch in another step; nothing without contact."""
-    found = nearest_touch(scene.model, scene.run(range(scene.n_steps)))
-    return "" if found is None else found.sentence(scene.dt)
+    touch = nearest_touch(scene.model, scene.run(range(scene.n_steps)))
+    return "" if touch is None else touch.sentence(scene.dt)
 
 
 def scene_margins(scene: Example) -> dict[str, ContactMargins]:

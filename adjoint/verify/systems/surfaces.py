@@ -29,7 +29,7 @@ OTHER = np.array([[6, 7, 8], [6, 8, 9], [6, 9, 7], [10, 11, 12]])
 LAW = {"stiffness": 80.0, "friction_stiffness": 0.4, "friction": 0.3}
 
 
-def scene(n_steps: int, *, one: bool = False, **law: Any) -> Example:
+def scene(n_steps: int, *, touches_itself: bool = False, **law: Any) -> Example:
     """Return two surfaces that are pressed together; or the same as one, which touches itself."""
     rng = np.random.default_rng(17)
     x = np.array([*FLOOR, *LOWER, *CORNER, *UPPER])
@@ -39,7 +39,7 @@ def scene(n_steps: int, *, one: bool = False, **law: Any) -> Example:
     v[10:] += [0.02, 0.01, -0.3]  # sticks
     triangles = np.concatenate([FIRST, OTHER])
     springs = Springs(surface_of(triangles).edges, 60.0, rest_positions=x, damping=0.05)
-    if one:
+    if touches_itself:
         apart = x + np.repeat([0.0, 1.0, 2.0, 3.0], (3, 3, 4, 3))[:, None]
         touch = SurfaceContact(
             triangles=triangles, radius=0.0175, rest_positions=apart, **{**LAW, **law}
@@ -73,28 +73,28 @@ def cubic(n_steps: int) -> Example:
 
 def alone(n_steps: int) -> Example:
     """Return one surface that touches itself."""
-    return scene(n_steps, one=True, dissipation=0.4)
+    return scene(n_steps, touches_itself=True, dissipation=0.4)
 
 
 def field_problem() -> Problem:
     """Return the forces of the two surfaces at one state, as a field has them."""
-    own = two(1)
-    longer = {"net.rest_length": 1.02 * own.parameters()["net.rest_length"]}  # the net is loose
-    own = own.at({**own.parameters(), **longer})
-    point, field = own.parameters(), Field(own.model, with_weight=True)
-    scale = float(np.std(field.forces(own.state)))
+    example = two(1)
+    longer = {"net.rest_length": 1.02 * example.parameters()["net.rest_length"]}  # the net is loose
+    example = example.at({**example.parameters(), **longer})
+    point, field = example.parameters(), Field(example.model, with_weight=True)
+    scale = float(np.std(field.forces(example.state)))
 
     def forward(values: Values) -> np.ndarray:
-        there = own.at(changed(values, point))
+        there = example.at(changed(values, point))
         return Field(there.model, with_weight=True).forces(there.state).ravel() / scale
 
     def jvp(tangents: Values) -> np.ndarray:
-        return field.push(own.state, tangents).ravel() / scale
+        return field.push(example.state, tangents).ravel() / scale
 
     def vjp(adj: np.ndarray, wrt: Sequence[str]) -> Values:
-        return pull(field, own.state, adj.reshape(own.state.x.shape) / scale, wrt)
+        return pull(field, example.state, adj.reshape(example.state.x.shape) / scale, wrt)
 
-    return Problem(point, own.owners(), forward, jvp, vjp)
+    return Problem(point, example.owners(), forward, jvp, vjp)
 
 
 SYSTEMS = (

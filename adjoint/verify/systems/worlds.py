@@ -53,7 +53,7 @@ def batch_problem(n_steps: int = N_STEPS) -> Problem:
     models, states = map(list, zip(*(world(n_steps, k) for k in range(2)), strict=True))
     batch = stack(models)
     point = {**batch.parameters(), **batch.state_parameters(states)}
-    scenes = [Example(*own, DT, n_steps) for own in zip(models, states, strict=True)]
+    scenes = [Example(*pair, DT, n_steps) for pair in zip(models, states, strict=True)]
     owners = numbered([scene.owners() for scene in scenes])
     run = record(batch, states, DT, n_steps)
 
@@ -67,8 +67,8 @@ def batch_problem(n_steps: int = N_STEPS) -> Problem:
         return batch.with_values(states, changed(values, point))
 
     def jvp(tangents: Values) -> np.ndarray:
-        own = [of_world(tangents, k) for k in range(batch.n_worlds)]
-        return outputs(rollout_jvp(batch, states, DT, n_steps, own)[1])
+        of_worlds = [of_world(tangents, k) for k in range(batch.n_worlds)]
+        return outputs(rollout_jvp(batch, states, DT, n_steps, of_worlds)[1])
 
     def vjp(adj: np.ndarray, wrt: Sequence[str]) -> Values:
         by_world, rest = [], adj

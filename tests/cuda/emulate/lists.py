@@ -100,7 +100,7 @@ def lists():
                 search.find(there, checked=False, since_last=False)
                 faults += DEVICE.faults
                 counts = dict(DEVICE.counts)
-                found, pairs = to_host(search.found), search.pairs
+                found, pairs = to_host(search.found_pairs), search.pairs
                 got = (*found[:2], *to_host((pairs.sum_ptr, pairs.sum_slots)))
                 same.append(all(map(np.array_equal, got, wanted)))
                 same.append(np.allclose(found.gaps, gaps, rtol=0.0, atol=rounding))

@@ -97,7 +97,7 @@ def test_blocks_of_pixels_add_up_to_what_each_one_adds(rng, look):
     slots = [empty_slots(job, frame) for _ in range(2)]
     records = [empty_records(np, len(fragments.y), job.x.dtype) for _ in range(2)]
     for record in records:
-        record.at[:], record.part[:] = -1, 0.0
+        record.at[:], record.values[:] = -1, 0.0
     of_pairs, bodies = (pair_vjp_body, pair_vjp_tile), (pixels_vjp_body, pixels_vjp_tile)
     n_checked = 0
     for tile in tiles:
@@ -124,7 +124,7 @@ def test_blocks_of_pixels_add_up_to_what_each_one_adds(rng, look):
                 corners[:] = [corners.sum(axis=0), np.zeros(3), np.zeros(3)]
             is_near(slots[1].pairs[pair], expected)
             np.testing.assert_array_equal(records[1].at[:, q], records[0].at[:, q])
-            is_near(records[1].part[:, q], records[0].part[:, q])
+            is_near(records[1].values[:, q], records[0].values[:, q])
             n_checked += q.stop - q.start
     assert n_checked > 1000
     for found, expected in zip(slots[1].parts, slots[0].parts, strict=True):

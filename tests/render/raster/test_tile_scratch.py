@@ -104,7 +104,7 @@ def test_fragments_without_a_texture_leave_no_record_of_texels(rng, look, monkey
 
     def spoilt(xp, n, dtype):
         records = empty_records(xp, n, dtype)
-        records.at[:], records.part[:] = 0, 1e3  # what memory that was used before may hold
+        records.at[:], records.values[:] = 0, 1e3  # what memory that was used before may hold
         return records
 
     monkeypatch.setattr("adjoint.render.raster.frames.empty_records", spoilt)

@@ -24,19 +24,19 @@ def row(
     low, high = (float(end.item()) / unit for end in answer.intervals[path])
     value = float(answer.values[path].item()) / unit
     (verdict,) = {kind for label, kind in answer.verdicts.items() if label.startswith(path)}
-    found = f"{value:.4g} {name} ({low:.4g} to {high:.4g})"
-    return "| " + " | ".join([path, start, found, verdict, *others]) + " |"
+    estimate = f"{value:.4g} {name} ({low:.4g} to {high:.4g})"
+    return "| " + " | ".join([path, start, estimate, verdict, *others]) + " |"
 
 
 def draw_fit(axes: Any, answer: Answer, component: int, *, unit: float = 1.0, label: str) -> None:
     """Draw one coordinate of all tracked points over time: measured as dots, fitted as lines."""
     problem, theta = answer.solved.problem, answer.solved.result.theta
     rows = problem.images(theta)
-    for one, fitted in problem.by_observer(rows):
-        shape = (len(one.times), -1)
-        seen = one.targets()[:, component].reshape(shape)
+    for observer, fitted in problem.by_observer(rows):
+        shape = (len(observer.times), -1)
+        seen = observer.targets()[:, component].reshape(shape)
         shown = fitted[:, component].reshape(shape)
-        seconds = one.times - one.times[0]
+        seconds = observer.times - observer.times[0]
         for k in np.argsort(np.ptp(seen, axis=0))[::-1][:3]:  # those that move most
             dots = axes.plot(seconds, seen[:, k] / unit, ".", ms=3)[0]
             axes.plot(seconds, shown[:, k] / unit, "-", lw=1, color=dots.get_color())
