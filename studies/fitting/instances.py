@@ -250,7 +250,8 @@ def _as_csv(records: Records) -> str:
     """Return one line per instance; one that failed has nothing but its status and the reason."""
     ended = next((one for one in records if one["status"] != FAILED), {})
     columns = [(path, key) for path, errors in ended.get("errors", {}).items() for key in errors]
-    names = {"mean": ended.get("errors_are"), "max": f"largest {ended.get('errors_are')}"}
+    kind = ended.get("errors_are", "").replace(MEASURE, "")
+    names = {"mean": kind, "max": f"largest {kind}"}
     errors = [f"{path} {names.get(key, key)}".strip() for path, key in columns]
     head = ["instance", "status", "loss", "evaluations", "starts", "condition", *errors, "reason"]
     lines: list[list[Any]] = [head]
