@@ -5,7 +5,6 @@ goal, and any of them will do.
 """
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import numpy as np
 
@@ -13,16 +12,13 @@ from studies.answer.intervals import no_intervals
 from studies.answer.reached import judge_control
 from studies.answer.solution import Solution
 from studies.control.goal import Target, make_target
-from studies.optimizers.evaluations import Evaluator
 from studies.optimizers.jacobian import Jacobian
 from studies.optimizers.minimize import minimize
-from studies.optimizers.problem import Result, Status
 from studies.problem.making import PreparedProblem
 from studies.problem.problem import SceneProblem
 from studies.runs.evaluations import Evaluation
 from studies.runs.folder import ITERATIONS, RunFolder
 from studies.scene.declared import SceneFile
-from studies.scene.drawing import numbers
 from studies.search.coarse import Basin, SearchResult
 
 
@@ -76,27 +72,6 @@ def watched_problem(made: PreparedProblem, supervision: str) -> Watched:
     return Watched(problem.with_steps_for(problem.parameters.start), target)
 
 
-def drawn_at_random(
-    watched: Watched, file: SceneFile, *, log: Path, seen: Progress, seed: int
-) -> Result:
-    """Return the best of as many random values as a search evaluates."""
-    parameters, n = watched.problem.parameters, file.search.max_evaluations
-    rng = np.random.default_rng([seed, 1])
-    evaluator = Evaluator(watched, n, log=log, callback=seen)
-    for _ in range(n):
-        natural = [
-            np.ravel(np.broadcast_to(numbers(file.goal.random[free.path], rng), free.start.shape))
-            if free.path in file.goal.random
-            else rng.standard_normal(free.start.size)
-            for free in parameters.free
-        ]
-        evaluator.residual(parameters.theta(np.concatenate(natural)))
-    best = evaluator.best
-    if best is None:
-        return Result(parameters.start, np.inf, Status.NOT_FINITE, evaluator.spent)
-    return Result(best.theta, best.loss, Status.MAX_EVALUATIONS, evaluator.spent)
-
-
 def falls(history: Sequence[Evaluation]) -> bool:
     """Whether the best loss fell over the last quarter of a search by a part that counts."""
     losses = [evaluation.loss for evaluation in history]
@@ -105,7 +80,7 @@ def falls(history: Sequence[Evaluation]) -> bool:
 
 
 def solve_control(
-    made: PreparedProblem, file: SceneFile, folder: RunFolder, progress: Progress, *, seed: int = 0
+    made: PreparedProblem, file: SceneFile, folder: RunFolder, progress: Progress
 ) -> Solution:
     """Search for what brings the bodies to the goal, and judge whether they are there."""
     watched = watched_problem(made, file.goal.supervision)
@@ -117,18 +92,15 @@ def solve_control(
         progress(evaluation)
 
     log = folder.file(ITERATIONS)
-    if file.goal.supervision == "random":
-        result = drawn_at_random(watched, file, log=log, seen=seen, seed=seed)
-    else:
-        start = problem.parameters.start
-        result = minimize(watched, start, file.search, log=log, callback=seen)
+    start = problem.parameters.start
+    result = minimize(watched, start, file.search, log=log, callback=seen)
     measured = {}
     if np.isfinite(result.loss):
         measured = target.measure(problem, problem.images(result.theta))
     return Solution(
         problem,
         result,
-        SearchResult((Basin.of(problem.parameters.start, result, ITERATIONS),), result.evaluations),
+        SearchResult((Basin.of(start, result, ITERATIONS),), result.evaluations),
         problem,
         no_intervals(problem.parameters.size, NO_INTERVALS),
         judge_control(file.goal, target.size, measured, result, falls=falls(history)),

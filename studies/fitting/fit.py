@@ -74,7 +74,7 @@ class SceneFit:
     def solve(self, folder: RunFolder, progress: EvaluationProgress) -> Solution:
         """Search, or go on searching, and judge the answer."""
         if self.file.purpose == "control":
-            solved = solve_control(self.made, self.file, folder, progress, seed=self.options.seed)
+            solved = solve_control(self.made, self.file, folder, progress)
         else:
             made = self.made.without_truth() if self.file.blind else self.made
             solved = solve(made, self.file.search, folder, progress, seed=self.options.seed)

@@ -22,9 +22,11 @@ import numpy as np
 from rich.console import Console
 
 from studies.answer.solution import Solution
+from studies.answer.verdict import Kind
 from studies.fitting.fit import SceneFit, make_fit
 from studies.fitting.pictures import shown
 from studies.optimizers.problem import NOT_FINITE
+from studies.reports.instances import ERROR, FORMS, MEASURE
 from studies.reports.numbers import count as counted
 from studies.runs import folder as run_folder
 from studies.runs.errors import FailedSearchError, StudyError
@@ -40,6 +42,9 @@ from studies.scene.reading import to_toml
 FAILED = "FAILED"
 # How an instance may fail: a rollout, a search, or a matrix of its fit left the finite numbers.
 FAILURES = (*NOT_FINITE, FailedSearchError)
+# How near a control ends to its goal, as its table says it, and of which of these more is better.
+MEASURES = {"cover": "cover", "distance": "distance [m]", "gain": "gain [m]"}
+GAINS = ("cover", "gain [m]")
 Records = list[dict[str, Any]]
 
 
@@ -69,28 +74,32 @@ class Instances:
             "loss": solved.result.loss,
             "evaluations": solved.evaluations,
             "starts": len(solved.found.basins),
-            "errors_are": "relative error",
+            "errors_are": ERROR if solved.control is None else MEASURE,
             "errors": _errors(fit, solved),
             "spectrum": solved.intervals.to_dict(solved.problem.parameters.theta_labels),
         }
 
-    def sum_up(self, folder: RunFolder, records: Records) -> tuple[list[str], int, str]:
-        """Write tables; return lines on them, the worst instance, and the folder of its logs."""
+    def sum_up(self, folder: RunFolder, records: Records) -> tuple[list[str], int]:
+        """Write tables; return lines on them, and the worst instance."""
         table = _table(records, self.file.published)
         folder.write_text(run_folder.INSTANCES_CSV, _as_csv(records))
         folder.write_json(run_folder.INSTANCES, table)
-        lines = [f"{table['errors_are']}s over {counted(len(table['records']), 'instance')}:"]
+        kind, ended = table["errors_are"], counted(len(table["records"]), "instance")
+        lines = [f"{kind}s over {ended}:"]
         for row in table["parameters"]:
             published = "" if row["published"] is None else f"  published {row['published']:.1e}"
+            median, worst = (FORMS[kind].format(row[key]) for key in ("median", "worst"))
             lines.append(
-                f"  {row['name']}: median {row['median']:.1e}  worst {row['worst']:.1e} "
+                f"  {row['name']}: median {median}  worst {worst} "
                 f"(instance {row['worst_instance']}){published}"
             )
+        if kind == MEASURE:
+            lines.append(f"  the goal is reached in {table['reached']} of {ended}")
         lines += failure_lines(table["failed"], table["count"])
         simulated = [observation.simulate for observation in self.file.observations.values()]
         if any(simulate is not None and simulate.noise > 0.0 for simulate in simulated):
             lines += covered(records)
-        return lines, table["worst"], place(table["worst"])
+        return lines, table["worst"]
 
     def run(self, folder: RunFolder) -> str:
         """Run what is not finished; write tables and the report of the worst one."""
@@ -98,8 +107,8 @@ class Instances:
         self._spread_out(folder)
         with EvaluationProgress(budget) as progress:
             records = [self.record(folder, progress, k) for k in range(count)]
-            lines, worst, logs_in = self.sum_up(folder, records)
-            fit = self.make(worst)
+            lines, worst = self.sum_up(folder, records)
+            fit, logs_in = self.make(worst), place(worst)
             progress.prefix = f"instance {worst} once more, from its log"
             progress.begin()
             solved = fit.solve(inside(folder, logs_in), progress)  # nothing is evaluated again
@@ -168,6 +177,8 @@ def _errors(fit: SceneFit, solved: Solution) -> dict[str, Any]:
     Of many values `mean` is the mean of the errors and `max` the largest; of one value the truth,
     the estimate, and whether its interval for noise holds the truth stand beside the error.
     """
+    if solved.control is not None:
+        return {MEASURES[name]: {"mean": value} for name, value in solved.control.items()}
     parameters, theta = solved.problem.parameters, solved.result.theta
     if measured := shown(fit.made, fit.file, solved.problem, theta).measures:
         return dict(measured)
@@ -200,24 +211,27 @@ def _table(records: Records, published: Mapping[str, float]) -> dict[str, Any]:
     ended, failed = parted(records)
     paths = list(ended[0]["errors"])
     errors = np.array([[record["errors"][path]["mean"] for path in paths] for record in ended])
+    losses = errors * [-1.0 if path in GAINS else 1.0 for path in paths]  # the largest is the worst
     rows = []
-    for path, column in zip(paths, errors.T, strict=True):
+    for path, column, loss in zip(paths, errors.T, losses.T, strict=True):
+        worst = int(loss.argmax())
         largest = [record["errors"][path].get("max", np.nan) for record in ended]
         rows.append(
             {
                 "name": path,
                 "median": float(np.median(column)),
-                "worst": float(column.max()),
-                "worst_instance": ended[int(column.argmax())]["instance"],
+                "worst": float(column[worst]),
+                "worst_instance": ended[worst]["instance"],
                 "largest_component": max(largest) if np.isfinite(largest).all() else None,
                 "published": published.get(path),
             }
         )
-    off = errors / (np.median(errors, axis=0) + 1e-300)
+    off = losses / (np.abs(np.median(losses, axis=0)) + 1e-300)
     return {
         "count": len(records),
         "parameters": rows,
         "errors_are": ended[0]["errors_are"],
+        "reached": sum(record["verdict"] == Kind.REACHED for record in ended),
         "worst": ended[int(off.max(axis=1).argmax())]["instance"],
         "records": ended,
         "failed": failed,
@@ -236,7 +250,8 @@ def _as_csv(records: Records) -> str:
     """Return one line per instance; one that failed has nothing but its status and the reason."""
     ended = next((record for record in records if record["status"] != FAILED), {})
     columns = [(path, key) for path, errors in ended.get("errors", {}).items() for key in errors]
-    names = {"mean": ended.get("errors_are"), "max": f"largest {ended.get('errors_are')}"}
+    kind = ended.get("errors_are", "").replace(MEASURE, "")
+    names = {"mean": kind, "max": f"largest {kind}"}
     errors = [f"{path} {names.get(key, key)}".strip() for path, key in columns]
     head = ["instance", "status", "loss", "evaluations", "starts", "condition", *errors, "reason"]
     lines: list[list[Any]] = [head]

@@ -5,7 +5,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from studies.fitting.comparison import Comparison
 from studies.fitting.fit import SceneFit, make_fit
 from studies.fitting.inspecting import growth_warnings
 from studies.fitting.instances import FAILURES, Instances
@@ -52,8 +51,7 @@ def start_scene(
 
     def make() -> SceneFit | Instances:
         if file.instances > 1:
-            kind = Comparison if file.purpose == "control" else Instances
-            instances = kind(file, options, title, spread)
+            instances = Instances(file, options, title, spread)
             with suppress(*FAILURES):
                 instances.make(0)  # what does not fit is said before anything is written
             return instances

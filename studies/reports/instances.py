@@ -9,6 +9,10 @@ from studies.reports.numbers import number
 from studies.runs.folder import INSTANCES, INSTANCES_CSV
 
 
+ERROR, MEASURE = "relative error", "measure"  # what a table is of: the second of a control
+FORMS = {ERROR: "{:.1e}", MEASURE: "{:.3g}"}
+
+
 def instances_section(files: FigureFiles) -> Section | None:
     """Return what a run found in all of its instances; None of a single one."""
     if not files.folder.has(INSTANCES):
@@ -16,24 +20,30 @@ def instances_section(files: FigureFiles) -> Section | None:
     instances = files.folder.read_json(INSTANCES)
     rows = instances["parameters"]
     is_published = any(row["published"] is not None for row in rows)
-    head = ["parameter", "median error", "worst", "in instance"] + is_published * ["published"]
+    kind = instances["errors_are"]
+    names = ["measure", "median"] if kind == MEASURE else ["parameter", "median error"]
+    head = [*names, "worst", "in instance"] + is_published * ["published"]
     lines = []
     for row in rows:
         bar = "" if row["published"] is None else f"{row['published']:.1e}"
-        errors = [f"{row[key]:.1e}" for key in ("median", "worst")]
+        errors = [FORMS[kind].format(row[key]) for key in ("median", "worst")]
         lines.append([row["name"], *errors, row["worst_instance"], *is_published * [bar]])
-    published = "Published is what the gradSim paper reports. " * is_published
-    drawn = {"errors of every instance": files.save("instances", figures.instances(instances))}
+    if kind == MEASURE:
+        ended, drawn = len(instances["records"]), {}
+        what = f"{instances['reached']} of {ended} searches reach the goal."
+    else:
+        drawn = {"errors of every instance": files.save("instances", figures.instances(instances))}
+        what = "Relative errors, or the measures that a study has in their place; of a parameter "
+        what += "with many values, their mean."
+        what += " Published is what the gradSim paper reports." * is_published
     return section(
         f"{instances['count']} random instances",
         *failed_blocks(instances["failed"], instances["count"]),
         table(head, lines, strong=(1,)),
         charts(drawn),
         Text(
-            "Relative errors, or the measures that a study has in their place; of a parameter with "
-            f"many values, their mean. {published}The rest of this page "
-            f"shows the worst instance, number {instances['worst']}. All of them are in "
-            f"{INSTANCES_CSV}."
+            f"{what} The rest of this page shows the worst instance, number {instances['worst']}. "
+            f"All of them are in {INSTANCES_CSV}."
         ),
         details("Every instance", _every(instances)),
     )
@@ -51,7 +61,8 @@ def _every(instances: dict[str, Any]) -> Table | None:
     lines = []
     for record in instances["records"]:
         ended = record.get("verdict", record["status"].lower().replace("_", " "))
-        errors = [f"{record['errors'][name]['mean']:.1e}" for name in names]
+        form = FORMS[instances["errors_are"]]
+        errors = [form.format(record["errors"][name]["mean"]) for name in names]
         condition = record["spectrum"]["condition"]
         spectrum = "-" if condition is None else number(condition, 0.05 * condition)
         search = [f"{record['loss']:.1e}", record["evaluations"], record["starts"]]

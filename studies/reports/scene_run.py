@@ -31,7 +31,7 @@ from studies.reports.content import (
     section,
     table,
 )
-from studies.reports.control import comparison_section, control_section
+from studies.reports.control import control_section
 from studies.reports.figures import FigureFiles
 from studies.reports.instances import instances_section
 from studies.reports.numbers import count, estimate, interval, number, truth_error
@@ -86,7 +86,6 @@ def write_report(folder: RunFolder, formats: tuple[str, ...] = ()) -> Path:
     seconds = log[-1].seconds if log else 0.0
     sections: list[Section | None] = [
         instances_section(files),
-        comparison_section(files),
         control_section(result, log, files),
         _answer(files, result),
         *_looks(files, result),

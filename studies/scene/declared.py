@@ -1079,11 +1079,8 @@ class Goal:
     # Of a goal that is meant to be out of reach: how much nearer than at the beginning the centre
     # of mass must end [m]; then nothing else counts.
     gain: Positive | None = None
-    # "picture"; "states": told the centre of mass of the goal in place of its picture; or
-    # "random": nothing, values are drawn.
-    supervision: Literal["picture", "states", "random"] = "picture"
-    # Values by free path that "random" draws; others have the standard deviation 1 about 0.
-    random: dict[str, Numbers] = field(default_factory=dict)
+    # "picture"; or "states": told the centre of mass of the goal in place of its picture.
+    supervision: Literal["picture", "states"] = "picture"
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)

@@ -5,9 +5,12 @@ import json
 
 from studies.fitting import instances
 from studies.fitting.instances import Instances, covered
+from studies.fitting.running import start_scene
 from studies.runs.folder import RunFolder
 from studies.runs.options import RunOptions
+from studies.scene.files import BUNDLED
 from studies.scene.reading import read_scene, scene_from_dict
+from tests.studies.control.toys import TOYS
 from tests.studies.fitting.twins import tables
 
 
@@ -72,6 +75,24 @@ def test_the_worst_is_reported_and_a_failed_one_told(tmp_path, monkeypatch):
     result = json.loads((tmp_path / "result.json").read_text())
     worst = json.loads((tmp_path / "instances.json").read_text())["worst"]
     assert result["logs"][0][0].startswith(f"instances/{worst:03d}/")
+
+
+def test_instances_of_a_control_say_how_near_they_end(tmp_path):
+    few = ("instances=2", "search.max_evaluations=3", "goal.cover=0.1")
+    path, settings = BUNDLED / "control-walker.toml", (*TOYS["control-walker"], *few)
+    folder, instances_job = start_scene(path, settings, tmp_path / "run", {"certificate": False})
+    text = instances_job.run(folder)
+    assert "measures over 2 instances:" in text
+    assert "the goal is reached in 2 of 2 instances" in text
+    table = folder.read_json("instances.json")
+    ends = [record["errors"] for record in table["records"]]
+    assert ends[0] != ends[1]
+    rows = {row["name"]: row for row in table["parameters"]}
+    for name, worst in (("cover", min), ("distance [m]", max), ("gain [m]", min)):
+        assert rows[name]["worst"] == worst(end[name]["mean"] for end in ends)
+    assert table["worst"] == rows["distance [m]"]["worst_instance"]
+    assert folder.read_json("result.json")["control"]["distance"] == rows["distance [m]"]["worst"]
+    assert "2 of 2 searches reach the goal" in folder.file("report.html").read_text()
 
 
 def test_intervals_that_hold_the_truth_are_counted():

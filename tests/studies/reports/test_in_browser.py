@@ -24,8 +24,7 @@ from tests.studies.scans.toy import CONTACT
 pytestmark = pytest.mark.skipif(not CHROMIUM, reason="needs Chromium")
 AXE, MANUAL = os.environ.get("AXE"), os.environ.get("MANUAL")
 KINDS = [
-    "report", "inspect", "instances", "control", "comparison", "scan", "map", "dataset", "index",
-    "preview",
+    "report", "inspect", "instances", "control", "scan", "map", "dataset", "index", "preview",
 ]  # fmt: skip
 # How far the page reaches beyond its window, and what does, but for what scrolls in its own box.
 BEYOND = """
@@ -63,7 +62,6 @@ def addresses(tmp_path_factory):
         "report": ("run", falls),
         "instances": ("run", swings),
         "control": ("run", "control-cloth", *TOYS["control-cloth"], few),
-        "comparison": ("run", "control-walker", *TOYS["control-walker"], few, "instances=2"),
         "scan": ("scan", falls, "--over", mass),
         "map": ("scan", falls, "--over", mass, "--over", "floor.stiffness=400:600:3"),
         "dataset": ("dataset", datasets.SCENE, *datasets.TOY, "--count", 2),
