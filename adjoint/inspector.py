@@ -30,7 +30,7 @@ from adjsim.contact_margins import contact_margins
 from adjsim.extras import optional
 from adjsim.forces.margins import ContactMargins
 from adjsim.model import Model
-from adjsim.system import Fields, RolloutError, Stepper
+from adjsim.system import Fields, Stepper
 from adjsim.worlds import Batch
 
 
@@ -45,7 +45,6 @@ MOST_STOPS = 1000  # frames at which growth is measured
 WINDOW = 128  # states whose contacts are looked at together
 MOTION, BETWEEN, FRAMES = "motion", "steps between", "frames"
 GROWTH_WARNING = 1e3  # growth of an adjoint from which on a fit needs stages
-APART = 0.01  # of the largest distance moved: where float32 and float64 are no longer the same
 Parts = dict[str, np.ndarray]  # of a state, by name
 
 
@@ -103,16 +102,7 @@ class Inspection:
         (frames[-1],): how many points do so from each state to the next.
     shares : dict of str to array
         By path, (n_frames,): what each frame gives to |gradient|; they sum to it. Empty unless
-        `thorough`, as the next three are.
-    tangent_growth : array
-        ln of how many times larger a tangent is at a pause than at the start, where it points
-        along the gradient in the initial state, (n_pauses + 1,); the last one is at the last frame.
-    lyapunov : tuple of float
-        Finite-time Lyapunov exponents [1/s], ln of the largest growth from state 0 to the last
-        frame over the time: of that tangent, and of the adjoint that begins where it ends.
-    gap : array
-        Distance of the motions in float32 and float64, over the largest distance moved,
-        (n_pauses,); infinite after one diverged, and empty if it is not known when.
+        `thorough`.
     """
 
     steps: np.ndarray
@@ -133,9 +123,6 @@ class Inspection:
     slipping: dict[str, np.ndarray]
     events: dict[str, np.ndarray]
     shares: dict[str, np.ndarray]
-    tangent_growth: np.ndarray
-    lyapunov: tuple[float, ...]
-    gap: np.ndarray
 
     @property
     def times(self) -> np.ndarray:
@@ -152,12 +139,6 @@ class Inspection:
         """Mean growth rate of the adjoint from each pause to the next, (n_pauses,) [1/s]."""
         lengths = np.diff([*self.steps, self.frames[-1]])
         return -np.diff([*self.growth, 0.0]) / (lengths * self.dt)
-
-    @property
-    def precision_matters_from(self) -> int | None:
-        """Step of the first pause at which float32 and float64 are apart; None: they stay."""
-        apart = self.gap > APART
-        return int(self.steps[apart.argmax()]) if apart.any() else None
 
     def norms(self) -> dict[str, np.ndarray]:
         """Return the norm of the adjoint by part, (n_pauses,)."""
@@ -177,7 +158,7 @@ class Inspection:
             )
         else:
             text += f"; up to {GROWTH_WARNING:.0f} is no trouble for a search"
-            if self.horizon is None and self.precision_matters_from is None:
+            if self.horizon is None:
                 text += ". Nothing found here stands in its way"
         sentences.append(f"{text}.")
         sentences += self._fastest()
@@ -186,11 +167,6 @@ class Inspection:
                 f"Beyond the horizon, step {self.horizon} ({self.horizon * self.dt:.4g} s), "
                 "rounding errors decide what happens until the last frame: of what is earlier the "
                 "gradient carries no information. The horizon is an estimate."
-            )
-        if self.precision_matters_from is not None:
-            sentences.append(
-                f"Runs in float32 and float64 are apart from step {self.precision_matters_from} on "
-                f"({self.precision_matters_from * self.dt:.4g} s)."
             )
         return sentences
 
@@ -237,16 +213,12 @@ class Inspection:
         add("slipping", "state", self.slipping)
         add("event", "state", self.events)
         add("share", "frame", self.shares)
-        if self.gap.size:
-            data["gap"] = ("step", self.gap)
-            data["tangent_growth"] = ("step", self.tangent_growth[:-1])
         coords = {
             "step": self.steps,
             "time": ("step", self.times, {"units": "s"}),
             "frame": self.frames,
         }
         attributes = {"dt": self.dt, "exponent": self.exponent, "horizon": self.horizon}
-        attributes["lyapunov"] = self.lyapunov or None
         return Dataset(data, coords, {k: v for k, v in attributes.items() if v is not None})
 
 
@@ -418,15 +390,6 @@ class PausingSweep(Sweep):
         return self.inner.finish()
 
 
-class Reruns(NamedTuple):
-    """What runs the same system again."""
-
-    # the states and the tangents at some steps, from tangents by path
-    push: Callable[[np.ndarray, Mapping[str, Any]], tuple[Any, Any]]
-    pull: Callable[[Parts], Parts]  # the adjoint of state 0, from one of the last frame, (1, ...)
-    run: Callable[[np.ndarray], Any]  # the states at some steps in the other precision
-
-
 def check_inspected(system: Any, frames: np.ndarray, most: int) -> None:
     """Raise if there is nothing to inspect."""
     if isinstance(system, Batch):
@@ -455,9 +418,9 @@ def make_inspection(
     gradient: dict[str, np.ndarray],
     stepper: Stepper[Any, Any],
     wanted: Sequence[str],
-    reruns: Reruns | None,
+    jvp: Callable[[Mapping[str, Any]], Any] | None,
 ) -> Inspection:
-    """Return what a sweep found on its way; with `reruns`, all that is `thorough`."""
+    """Return what a sweep found on its way; with the tangent `jvp`, the shares of frames too."""
     records, steps = sweep.records[::-1], sweep.pauses
     by_pause = {
         field: np.stack([record.adjoint[field] for record in records])
@@ -473,11 +436,6 @@ def make_inspection(
     growth = np.cumsum(logs[::-1])[::-1]
     limit = -np.log(np.finfo(stepper.dtype).eps)
     beyond = np.flatnonzero(growth > limit)
-    shares, tangent_growth, lyapunov, gap = {}, np.zeros(0), (), np.zeros(0)
-    if reruns is not None:
-        shares = _shares(sweep, gradient, wanted, reruns)
-        tangent_growth, lyapunov = _tangent_growth(sweep, gradient, scales, reruns)
-        gap = _gap(sweep.twin, trajectory, reruns, steps)
     return Inspection(
         steps=steps,
         dt=stepper.dt,
@@ -502,10 +460,7 @@ def make_inspection(
         touching=sweep.contacts.touching,
         slipping=sweep.contacts.slipping,
         events=sweep.contacts.events,
-        shares=shares,
-        tangent_growth=tangent_growth,
-        lyapunov=tuple(rate / (float(sweep.steps[-1]) * stepper.dt) for rate in lyapunov),
-        gap=gap,
+        shares={} if jvp is None else _shares(sweep, gradient, wanted, jvp),
     )
 
 
@@ -576,7 +531,7 @@ def _contributions(records: Sequence[PauseRecord]) -> dict[str, np.ndarray]:
 
 
 def _of_run(twin: SystemTwin[Any, Any], run: Any) -> Parts:
-    """Return a trajectory, or its tangent, by part."""
+    """Return the tangent of a trajectory by part."""
     fields = {name: getattr(run, name) for name in twin.FIELDS}
     for name, states in getattr(run, "bodies", {}).items():
         fields |= {f"{name}.{key}": value for key, value in vars(states).items()}
@@ -584,16 +539,17 @@ def _of_run(twin: SystemTwin[Any, Any], run: Any) -> Parts:
 
 
 def _shares(
-    sweep: PausingSweep, gradient: Mapping[str, np.ndarray], wanted: Sequence[str], reruns: Reruns
+    sweep: PausingSweep,
+    gradient: Mapping[str, np.ndarray],
+    wanted: Sequence[str],
+    jvp: Callable[[Mapping[str, Any]], Any],
 ) -> dict[str, np.ndarray]:
     """Return what each frame gives to |gradient|, by path."""
     shares = {}
     for path in wanted:
         size = _size(gradient[path])
         if size > 0.0:
-            tangent = _of_run(
-                sweep.twin, reruns.push(sweep.steps, {path: gradient[path] / size})[1]
-            )
+            tangent = _of_run(sweep.twin, jvp({path: gradient[path] / size}))
             shares[path] = np.sum(
                 [
                     (adj * tangent[field]).reshape(len(adj), -1).sum(axis=1)
@@ -602,52 +558,3 @@ def _shares(
                 axis=0,
             )
     return shares
-
-
-def _tangent_growth(
-    sweep: PausingSweep,
-    gradient: Mapping[str, np.ndarray],
-    scales: Mapping[str, float],
-    reruns: Reruns,
-) -> tuple[np.ndarray, tuple[float, ...]]:
-    """Return ln of the growth of a tangent from state 0 to the pauses and the last frame.
-
-    And of the largest growth: of that tangent, and of the adjoint that begins along its end. One
-    after the other they are two steps of a power iteration for the largest singular value.
-    """
-    parameters, start = sweep.system.parameters(), {}
-    for path, value in gradient.items():
-        if path not in parameters:
-            field = path.removeprefix("state.").replace(".rotation", ".orientation")
-            start[path] = value / scales[field] ** 2
-    largest = max((float(np.abs(value).max(initial=0.0)) for value in start.values()), default=0.0)
-    if largest == 0.0:
-        return np.zeros(len(sweep.pauses) + 1), (0.0, 0.0)
-    start = {path: value / largest for path, value in start.items()}
-    _, pushed = reruns.push(np.append(sweep.pauses, sweep.steps[-1]), start)
-    tangent = {
-        field: value for field, value in _of_run(sweep.twin, pushed).items() if field in scales
-    }
-    squares = [(sizes(value) * scales[field]) ** 2 for field, value in tangent.items()]
-    growth = 0.5 * np.log(np.sum(squares, axis=0))
-    length = np.exp(growth[-1])
-    end = {field: value[-1:] * (scales[field] ** 2 / length) for field, value in tangent.items()}
-    pulled = reruns.pull(end)
-    adjoint = 0.5 * np.log(sum((_size(pulled[field]) / scales[field]) ** 2 for field in end))
-    return growth - growth[0], (float(growth[-1] - growth[0]), float(adjoint))
-
-
-def _gap(
-    twin: SystemTwin[Any, Any], trajectory: Any, reruns: Reruns, steps: np.ndarray
-) -> np.ndarray:
-    """Return the distance of the motions in both precisions over the largest distance moved."""
-    try:
-        motion, other = _of_run(twin, trajectory), _of_run(twin, reruns.run(steps))
-    except RolloutError:
-        return np.zeros(0)
-    gaps = [np.zeros(len(steps))]
-    for field, value in motion.items():
-        if field == twin.FIELDS[0] or field.endswith(".position"):
-            moved = sizes(value - value[0]).max()
-            gaps.append(sizes(other[field] - value.astype(np.float64)) / (moved or 1.0))
-    return np.nan_to_num(np.max(gaps, axis=0), nan=np.inf)

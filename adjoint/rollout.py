@@ -30,7 +30,6 @@ from adjoint.inspector import (
     SLOW,
     Inspection,
     PausingSweep,
-    Reruns,
     check_inspected,
     choose_pauses,
     make_inspection,
@@ -49,7 +48,6 @@ from adjsim.rollout import (
     chunks,
     frame_rows,
     ready_stepper,
-    rollout,
     step_size,
     warn_of_long_steps,
 )
@@ -182,9 +180,7 @@ class Record(Generic[S, T]):
             schedule, or 16 MB: where it would, there are fewer pauses, and `contributions` leaves
             out the parameters that are too large.
         thorough : bool
-            Whether to run the tangent too, along the initial state and along every wanted
-            parameter, and the rollout in the other precision: the shares of frames, the growth of
-            the tangent, and where float32 and float64 part. It takes as long as that many tangents.
+            Whether to run a tangent along every wanted parameter too, for the shares of frames.
 
         Returns
         -------
@@ -207,12 +203,6 @@ class Record(Generic[S, T]):
         [0.   0.55 0.  ]
         """
         check_inspected(self.model, self._steps, most_pauses)
-        if thorough and not self._stepper.HAS_FLOAT32:
-            raise ValueError(
-                f"`thorough` must be False where `step` is {type(self._stepper.step).__name__}(), "
-                "got True: it compares with a rollout in float32, and such steps are in float64 "
-                "alone."
-            )
         twin, stepper = self._twin, self._stepper
         wanted = twin.check_wrt(self.model, self.state, wrt)
         fields = self._cotangents(adjoints, bodies, named)
@@ -233,35 +223,11 @@ class Record(Generic[S, T]):
         cotangents = (self._steps, twin.parts(self.model, fields))
         sweep = PausingSweep(inner, twin, self.model, cotangents, pauses, stepper, kept)
         gradient = self._reverse(sweep)
-
-        reruns = self._reruns() if thorough else None
-        return make_inspection(sweep, gradient, stepper, wanted, reruns)
+        return make_inspection(sweep, gradient, stepper, wanted, self.jvp if thorough else None)
 
     @property
     def _twin(self) -> SystemTwin[Any, Any]:
         return system_twin_of(self.model, self._stepper)
-
-    def _reruns(self) -> Reruns:
-        twin, stepper = self._twin, self._stepper
-
-        def push(steps: np.ndarray, tangents: Mapping[str, Any]) -> tuple[Any, Any]:
-            with self._states.lock:
-                return _push(twin, stepper, self.model, self.state, steps, tangents)
-
-        def pull(parts: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-            fields = twin.fields(self.model, parts, stepper.dtype)
-            sweep = twin.sweep(stepper, self.state, self._steps[-1:], fields, ())
-            self._reverse(sweep)
-            return twin.parts(self.model, sweep.adjoint())
-
-        def run(steps: np.ndarray) -> Any:
-            other = np.float32 if stepper.dtype == np.float64 else np.float64
-            return rollout(
-                self.model, self.state, stepper.dt, self.n_steps, frames=steps, dtype=other,
-                device=stepper.device, on_divergence="mark" if self.model.CAN_MARK else "raise",
-            )  # fmt: skip
-
-        return Reruns(push, pull, run)
 
     def _cotangents(self, adjoints: Sequence[Any], bodies: Any, named: Mapping[str, Any]) -> Fields:
         twin = self._twin

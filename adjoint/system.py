@@ -90,11 +90,6 @@ class SystemTwin(ABC, Generic[S, T]):
         del system
         return dict(zip(self.FIELDS, fields, strict=True))
 
-    def fields(self, system: Any, parts: Mapping[str, np.ndarray], dtype: np.dtype) -> Fields:
-        """Return the fields of cotangents of frames by name: what undoes `parts`."""
-        del system
-        return tuple(parts[name].astype(dtype) for name in self.FIELDS)
-
     def check_wrt(self, system: Any, state: Any, wrt: Sequence[str] | None) -> list[str]:
         """Return the wanted paths; None is all of them."""
         return check_paths(wrt, known_paths(system, state))

@@ -101,7 +101,6 @@ class Stepper(ABC, Generic[S, T]):
     most_steps: int = 1 << 40  # that one call should make
     # About what a step takes, from sizes alone: checkpoint schedules weigh it and must repeat.
     step_seconds: float = 1e-6
-    HAS_FLOAT32: ClassVar[bool] = True
     step: "TimeStep | None" = None  # that it takes; None: that of the system itself
     spare_bytes: int = 0  # that a run may keep beside states, for a sweep back
     places_again: bool = False  # whether states are kept without what `complete` finds again

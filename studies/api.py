@@ -34,7 +34,6 @@ with named_extras():
 from adjsim import checks
 from studies.answer.solution import Solution
 from studies.answer.verdict import Verdict
-from studies.fitting.laplace import laplace_intervals
 from studies.fitting.solve import solve
 from studies.problem.forward import Simulated, simulate
 from studies.problem.making import PreparedProblem, make_problem, without_own
@@ -152,24 +151,6 @@ class Answer:
             verdict = f"  {row['verdict']}" if row["verdict"] else ""
             lines.append(f"  {row['name']:<24} {row['value']:.6g}{unit}{ends}{verdict}")
         return "\n".join(lines)
-
-    def laplace_intervals(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-        """Return 95 % intervals by pixel noise that count how the residuals bend.
-
-        The Gauss-Newton intervals, `solved.intervals.pixel`, drop second derivatives; these do not,
-        at the price of about 10 gradients for each free number.
-
-        Returns
-        -------
-        dict
-            Lower and upper end by free path.
-
-        Raises
-        ------
-        StudyError
-            If the answer has no intervals, or the loss is no minimum there.
-        """
-        return laplace_intervals(self.solved)
 
 
 def fit(problem: Problem, out: str | Path | None = None, *, seed: int = 0) -> Answer:

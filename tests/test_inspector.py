@@ -184,14 +184,16 @@ def test_what_is_kept_of_a_model_of_bodies_and_nodes():
         assert largest(total - gradient) <= 1e-12 * largest(gradient)
     assert largest(found.origins["floor"]["block.orientation"]) > 0.0
     assert largest(found.origins["floor"]["x"]) == 0.0 < largest(found.origins["ground"]["x"])
-    assert len(found.lyapunov) == 2
+    for path, shares in found.shares.items():
+        size = np.linalg.norm(found.gradient[path])
+        assert abs(shares.sum() - size) < 1e-12 * size, path
     assert found.dataset()["adjoint.block.position"].shape == (20, 1, 3)
 
 
-def test_exponents_of_tangent_adjoint_and_two_runs_agree():
+def test_the_exponent_is_that_of_two_runs_that_are_near():
     model = DoublePendulum((1.0, 1.0), (1.0, 1.0))
     start, dt, n, short = PendulumState((2.0, 2.5)), 1e-3, 10_000, 250
-    found = record(model, start, dt, n).inspect([[1.0, 0.0]], thorough=True)
+    found = record(model, start, dt, n).inspect([[1.0, 0.0]])
     scale = np.array([[found.scales["angle"]], [found.scales["rate"]]])
     away = np.stack([found.gradient["state.angle"], found.gradient["state.rate"]]) / scale**2
     size, total, at = 1e-9 * scale.max(), 0.0, np.stack([start.angle, start.rate])
@@ -204,12 +206,8 @@ def test_exponents_of_tangent_adjoint_and_two_runs_agree():
         away *= size / np.linalg.norm(scale * away)
         at, away = ahead(at), ahead(at + away) - ahead(at)
         total += np.log(np.linalg.norm(scale * away) / size)
-    tangent, adjoint = found.lyapunov
-    assert tangent == pytest.approx(adjoint, rel=0.02)
-    assert tangent == pytest.approx(total / (n * dt), rel=0.02)
-    assert found.exponent == pytest.approx(tangent, rel=0.1)
+    assert found.exponent == pytest.approx(total / (n * dt), rel=0.1)
     assert found.horizon is None
-    assert 5000 < found.precision_matters_from < 8000
     assert "10 times every 1.6" in found.summary()[0]
 
 

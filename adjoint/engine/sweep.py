@@ -1,7 +1,7 @@
 """The work arrays of the reverse sweep and of the tangent, around their compiled loops."""
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -283,17 +283,6 @@ class ModelTwin(SystemTwin[State, Trajectory]):
             states = vars(BodyTrajectory.unpack(p[..., body_slice, :]))
             parts |= {f"{name}.{key}": value for key, value in states.items()}
         return parts
-
-    def fields(self, system: Model, parts: Mapping[str, np.ndarray], dtype: np.dtype) -> Fields:
-        """Return x, v and p of cotangents of frames by name."""
-        n = len(next(iter(parts.values())))
-        p = [np.zeros((n, 0, STATE_SIZE))]
-        for name in system.bodies:
-            columns = [value for key, value in parts.items() if key.startswith(f"{name}.")]
-            p.append(np.concatenate(columns, axis=-1))
-        none = np.zeros((n, 0, 3))
-        fields = (parts.get("x", none), parts.get("v", none), np.concatenate(p, axis=1))
-        return tuple(field.astype(dtype) for field in fields)
 
     def cotangents(self, trajectory: Trajectory, given: Sequence[Any], dtype: np.dtype) -> Fields:
         """Return the cotangents of x and v, 0 at body points, and of the states of the bodies.

@@ -86,7 +86,6 @@ class FieldStepper(ModelStepper):
         Which nodes are not pinned, (n_nodes,).
     """
 
-    HAS_FLOAT32: ClassVar[bool] = False
     HAS_BODIES: ClassVar[bool] = False
     HAS_GRIPS: ClassVar[bool] = False
     device = Device.CPU

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.hessian import hvp
 from adjoint.inspector import Inspection
 from adjsim.jit.backend import thread_count
 from adjsim.jit.device_arrays import joined, to_host
@@ -201,31 +200,6 @@ class SceneLosses(ScenePredictor):
         value, gradient = self.pull_back(theta, self.judge, on_device=True)
         more, slope = self.penalty(theta)
         return value + more, gradient + slope
-
-    def hessian(
-        self,
-        theta: np.ndarray,
-        scale: np.ndarray,
-        among: Sequence[int] | None = None,
-        **options: float,
-    ) -> np.ndarray:
-        """Return the second derivatives of the loss in theta, (p, p), in units of `scale`, (p,).
-
-        That is S H S with S = diag(scale), or its rows and columns `among`; it takes about 10
-        gradients a column, in float64. `options` are those of `hvp`, such as `accuracy`.
-        """
-        precise = replace(self, dtype="float64")
-
-        def gradient(theta: np.ndarray) -> np.ndarray:
-            return precise.loss_and_gradient(theta)[1]
-
-        components = list(range(len(theta)) if among is None else among)
-        columns = [
-            np.asarray(hvp(gradient, theta, d, scale=scale, **options))
-            for d in np.diag(scale)[components]
-        ]
-        scaled = (scale[:, None] * np.stack(columns, axis=1))[components]
-        return 0.5 * (scaled + scaled.T)
 
     def penalty(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the squares of the priors, the losses of shape, and their gradient."""

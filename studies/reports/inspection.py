@@ -108,7 +108,6 @@ def _curves(inspection: Inspection) -> list[dict[str, Any]]:
         if size > 0.0:
             along = (contributions * gradient).reshape(len(contributions), -1).sum(axis=1)
             shares[path] = np.cumsum((along / size**2)[::-1])[::-1]
-    gap = np.where(np.isfinite(inspection.gap), inspection.gap, np.nan)
     slipping = {f"{name}, slipping": counts for name, counts in inspection.slipping.items()}
     contacts = {**inspection.touching, **slipping}
     charts = [
@@ -137,11 +136,6 @@ def _curves(inspection: Inspection) -> list[dict[str, Any]]:
             shares,
         ),
         _chart(
-            "float32 beside float64",
-            "Distance of the two motions, over the largest distance moved.",
-            {"gap": gap} if gap.size else {}, is_log=True,
-        ),
-        _chart(
             "Contact", "Points that touch, and those that slip: the most until the next pause.",
             {k: np.maximum.reduceat(count, inspection.steps) for k, count in contacts.items()},
         ),
@@ -160,11 +154,10 @@ def _marks(inspection: Inspection, films: Sequence[Pixels]) -> dict[str, Any]:
     for film in films:
         if film.swaps is not None and film.swaps.any():
             events[f"{film.name}: depth swap"] = film.times[film.swaps > 0]
-    horizon, matters = inspection.horizon, inspection.precision_matters_from
+    horizon = inspection.horizon
     return {
         "events": events,
         "horizon": None if horizon is None else horizon * dt,
-        "precision_matters_from": None if matters is None else matters * dt,
     }
 
 
@@ -222,18 +215,6 @@ def _facts(inspection: Inspection) -> dict[str, str]:
         "frames": str(len(frames)),
         "mean growth of the adjoint, back in time": f"{inspection.exponent:.4g}/s",
     }
-    if inspection.lyapunov:
-        tangent, adjoint = inspection.lyapunov
-        facts["largest growth (Lyapunov exponent)"] = (
-            f"{tangent:.4g}/s by the tangent, {adjoint:.4g}/s by the adjoint"
-        )
-        apart = inspection.precision_matters_from
-        together = (
-            "stay together" if inspection.gap.size else "one of them leaves the finite numbers"
-        )
-        facts["float32 and float64"] = (
-            together if apart is None else f"apart from {apart * dt:.4g} s on"
-        )
     facts["horizon"] = "none: rounding errors stay small over the whole motion"
     if inspection.horizon is not None:
         begin = inspection.horizon * dt

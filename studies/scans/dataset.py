@@ -17,7 +17,6 @@ import numpy as np
 import xarray as xr
 
 from studies.runs.folder import RunFolder
-from studies.scans.landscape import Slice
 from studies.scans.terrain import ScanPoints
 
 
@@ -93,19 +92,6 @@ def make_dataset(grid: ScanPoints, records: Sequence[dict[str, Any]]) -> xr.Data
         variables["truth"] = "parameter", first.truth[kept]
     variables["held"] = "parameter", first.base[kept]
     return xr.Dataset(variables, coords, {"title": grid.scan.title, "scan": grid.scan.name})
-
-
-def with_curvature(grid: ScanPoints, data: xr.Dataset) -> xr.Dataset:
-    """Return the data set with the second derivatives of the loss at its lowest point."""
-    lowest = Slice({}, grid.axes, data).lowest()
-    curvature = None if lowest is None else grid.curvature(lowest)
-    if curvature is None:
-        return data
-    text = "second derivatives of the loss at its lowest point, per unit of each axis"
-    other = data.coords["axis"].values
-    return data.assign_coords(other=other).assign(
-        curvature=(("axis", "other"), curvature, {"long_name": text})
-    )
 
 
 def _over_grid(

@@ -254,49 +254,6 @@ def per_axis(axes: Sequence[Axis], field: xr.DataArray) -> np.ndarray:
     return np.stack(parts, axis=-1)
 
 
-def valley(scan: Scan, data: xr.Dataset) -> dict[str, Any] | None:
-    """Return the curvatures of the loss at the lowest point and their directions, least first.
-
-    Both count in lengths of the axes, of a logarithmic axis in that of its logarithm. None where
-    the curvature is not known.
-    """
-    every_point = Slice({}, scan.axes, data)
-    lowest = every_point.lowest()
-    if "curvature" not in data or lowest is None:
-        return None
-    keys, x = [axis.key for axis in scan.axes], np.array([*every_point.at(lowest).values()])
-    ratios = np.array(
-        [np.log(axis.stop / axis.start) if axis.is_log else 0.0 for axis in scan.axes]
-    )
-    spans = np.array([axis.stop - axis.start for axis in scan.axes])
-    lengths = np.where(ratios, ratios * x, spans)
-    slopes = data.gradient.isel(dict(zip(keys, lowest, strict=True))).sel(parameter=keys).values
-    along = np.outer(lengths, lengths) * data.curvature.values + np.diag(ratios * lengths * slopes)
-    sizes, directions = np.linalg.eigh(along)
-    directions = directions * np.sign(
-        directions[np.abs(directions).argmax(axis=0), range(len(keys))]
-    )
-    return {"curvatures": sizes.tolist(), "directions": directions.T.tolist()}
-
-
-def curvature_text(curvature: Mapping[str, Any], keys: Sequence[str]) -> str:
-    """Return in words how the loss curves at the lowest point."""
-    least, most = curvature["curvatures"][0], curvature["curvatures"][-1]
-    parts = zip(curvature["directions"][0], keys, strict=True)
-    way = ", ".join(f"{component:+.2f} {key}" for component, key in parts)
-    if len(keys) == 1:
-        return f"the second derivative is {least:.2e}, with the length of the axis as the unit"
-    if least <= 0.0:
-        return (
-            f"there is no minimum: the second derivative is {least:.2e} along ({way}), with the "
-            "lengths of the axes as units"
-        )
-    return (
-        f"the second derivatives are {least:.2e} along the valley, ({way}), and {most:.2e} across, "
-        "with the lengths of the axes as units"
-    )
-
-
 def cosines(axes: Sequence[Axis], data: xr.Dataset) -> np.ndarray:
     """Return the cosine between a black box's estimate and the gradient, at every point."""
     compared = [axis for axis in axes if axis.key in data.axis.values]
@@ -310,13 +267,9 @@ def cosines(axes: Sequence[Axis], data: xr.Dataset) -> np.ndarray:
 def summary(scan: Scan, data: xr.Dataset) -> dict[str, Any]:
     """Return what a scan found, as plain values and as sentences."""
     parts = [scan_slice.record() for scan_slice in slices(scan, data)]
-    units, trust, curvature = units_of(data), _trust(scan, data), valley(scan, data)
+    units, trust = units_of(data), _trust(scan, data)
     failed = int(np.sum(data.reason.values != ""))
     sentences = [_told(record, units) for record in parts]
-    if curvature is not None:
-        sentences.append(
-            f"At the lowest point {curvature_text(curvature, [axis.key for axis in scan.axes])}"
-        )
     if failed:
         first = np.argwhere(data.reason.values != "")[0]
         where = named(Slice({}, scan.axes, data).at(tuple(first)), units)
@@ -334,7 +287,6 @@ def summary(scan: Scan, data: xr.Dataset) -> dict[str, Any]:
         "failed": failed,
         "slices": parts,
         "trust": trust,
-        "valley": curvature,
         "told": sentences,
     }
 

@@ -189,10 +189,6 @@ def _landscape(scan: Scan, data: xr.Dataset, result: Json, files: Files) -> Sect
     if len(result["slices"]) > 1:
         text = "Curves are scaled from 0 at their lowest point to 1 at their highest. "
     cells = [_slice_cells(record, units) for record in result["slices"][:MOST_ROWS]]
-    if result.get("valley"):
-        cells[0]["curvature there"] = landscape.curvature_text(
-            result["valley"], [axis.key for axis in scan.axes]
-        )
     head = list(dict.fromkeys(name for slice_cells in cells for name in slice_cells))
     rows = [[slice_cells.get(name, "") for name in head] for slice_cells in cells]
     listed = Facts(cells[0]) if len(cells) == 1 else table(head, rows)

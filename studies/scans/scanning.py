@@ -21,7 +21,7 @@ from studies.runs.pool import HERE, Pool
 from studies.runs.progress import PointProgress
 from studies.runs.starting import Recipe, recalled, start_or_resume, warn
 from studies.scans import spec
-from studies.scans.dataset import FILE, POINTS, make_dataset, with_curvature
+from studies.scans.dataset import FILE, POINTS, make_dataset
 from studies.scans.landscape import summary
 from studies.scans.report import write_report
 from studies.scans.survey import Index, Survey
@@ -59,9 +59,6 @@ class ScanJob:
         if path.read_text(encoding="utf-8") != text:
             folder.write_text(POINTS, text)
         data = make_dataset(self.grid, points)
-        if self.grid.scan.trust:
-            print("second derivatives at the lowest point")
-            data = with_curvature(self.grid, data)
         folder.write_dataset(FILE, data)
         conclusions = summary(self.grid.scan, data)
         folder.write_json(RESULT, {**conclusions, "evaluated": len(left), "seconds": seconds})

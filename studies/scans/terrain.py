@@ -9,7 +9,6 @@ share such settings are neighbours.
 
 import difflib
 import tomllib
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
@@ -33,8 +32,6 @@ from studies.scene.tables import unknown
 
 
 SHOWN = 8  # labels that a message names
-SECOND_STEP, TOLERANCE = 0.7, 0.05  # of second derivatives: part of the first step, difference
-ACCURACY = 1e-3  # of these
 Points = Sequence[np.ndarray]  # natural values, (n,) each
 Steps = Sequence[TimeSteps]
 MOST_KEPT = 16  # natural values whose gradient is kept, where none of the others is scanned
@@ -131,32 +128,6 @@ class ScanPoints:
         for k in self.on_problem:
             values[terrain.labels.index(self.axes[k].key)] = self.axes[k].values[index[k]]
         return values
-
-    def curvature(self, index: Sequence[int]) -> np.ndarray | None:
-        """Return the second derivatives of the loss along the axes at a point, per unit of each.
-
-        None where they cannot be computed: in a scan over settings, or of a loss so rough that
-        steps of two sizes give others.
-        """
-        if self.on_settings:
-            return None
-        theta, scanned = self.natural(self.first, index), self.scanned
-        scale = np.ones(len(theta))
-        for k, axis in zip(scanned, self.axes, strict=True):
-            sizes = abs(axis.stop - axis.start), abs(theta[k])
-            scale[k] = min((size for size in sizes if size > 0.0), default=1.0)
-        problem, hessians = self.first.problem.with_steps_for(theta), []
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # of few digits
-            for factor in (1.0, SECOND_STEP):
-                try:
-                    H = problem.hessian(theta, factor * scale, scanned, accuracy=ACCURACY)
-                except (ValueError, ArithmeticError):  # a rollout beside the point diverges
-                    return None
-                hessians.append(H / np.outer(factor * scale[scanned], factor * scale[scanned]))
-        scaled = np.outer(scale[scanned], scale[scanned]) * hessians
-        apart = np.abs(scaled[0] - scaled[1]).max()
-        return hessians[0] if apart <= TOLERANCE * np.abs(scaled).max() else None
 
     def terrain(self, changed: Mapping[str, Any]) -> Terrain:
         """Return the problem of the points with these settings."""

@@ -213,13 +213,12 @@ def test_what_it_cannot_do_is_refused():
         ImplicitEuler(most_iterations=0)
 
 
-def test_an_inspection_says_that_there_is_no_other_precision():
+def test_shares_of_frames_sum_to_the_norm_of_the_gradient():
     model, state = hanging()
-    run = record(model, state, 0.1, 3, step=STEP, frames=[3])
-    adj = np.ones((1, 2, 3))
-    run.inspect(adj)
-    with pytest.raises(ValueError, match="`thorough` must be False"):
-        run.inspect(adj, thorough=True)
+    run = record(model, state, 0.1, 3, step=STEP, frames=[1, 3])
+    inspection = run.inspect(np.ones((2, 2, 3)), wrt=["spring.stiffness"], thorough=True)
+    size = np.linalg.norm(inspection.gradient["spring.stiffness"])
+    assert inspection.shares["spring.stiffness"].sum() == pytest.approx(size, rel=1e-9)
 
 
 def test_a_product_with_the_hessian_is_of_implicit_steps():

@@ -54,7 +54,6 @@ function chart(one) {
     });
     c.fillStyle = style("--soft");
     if (data.marks.horizon !== null) { line(data.marks.horizon, "#c0455e", [5, 4]); c.textAlign = "left"; c.fillText("horizon", X(data.marks.horizon) + 3, 2); }
-    if (data.marks.precision_matters_from !== null) { line(data.marks.precision_matters_from, "#c2a01c", [2, 3]); c.textAlign = "left"; c.fillText("float32 parts", X(data.marks.precision_matters_from) + 3, 2); }
     line(data.times[index], style("--ink"), []);
     c.lineWidth = 1.7;
     names.forEach((name, k) => {

@@ -52,7 +52,7 @@ def test_a_system_without_positions_has_no_view():
     page = inspection_page(run.inspect([[1.0, 0.0]], thorough=True))
     assert data_of(page)["view"] is None
     assert 'id="view"' not in page
-    assert "by the tangent" in page
+    assert "mean growth of the adjoint" in page
 
 
 def test_pixels_are_red_where_they_raise_the_loss_and_blue_where_they_lower_it(found):

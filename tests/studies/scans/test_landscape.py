@@ -10,7 +10,7 @@ import xarray as xr
 from studies.runs import progress
 from studies.runs.progress import PointProgress
 from studies.scans import figures, report
-from studies.scans.landscape import Slice, cosines, curvature_text, named, per_axis, valley
+from studies.scans.landscape import Slice, cosines, named, per_axis
 from studies.scans.spec import parse_axes
 
 
@@ -209,30 +209,3 @@ def test_values_are_told_with_their_units():
 def test_values_of_a_point_go_by_key(over):
     own = slice_of(np.zeros((2,) * len(over)), *over)
     assert own.at((1,) * len(over)) == {text[0]: 1.0 for text in over}
-
-
-def test_the_curvature_at_the_lowest_point_counts_in_lengths_of_the_axes():
-    """L = (ln a)^2 + 3 (b - 1)^2 + ln a (b - 1), on a from 1/e to e and b from 0 to 2."""
-    axes = parse_axes([f"a={np.exp(-1.0)}:{np.exp(1.0)}:3:log", "b=0:2:3"])
-    a, b = np.meshgrid(axes[0].values, axes[1].values, indexing="ij")
-    loss = np.log(a) ** 2 + 3.0 * (b - 1.0) ** 2 + np.log(a) * (b - 1.0)
-    slopes = np.stack([(2.0 * np.log(a) + b - 1.0) / a, 6.0 * (b - 1.0) + np.log(a)], axis=-1)
-    keys = ["a", "b"]
-    data = xr.Dataset(
-        {
-            "loss": (keys, loss), "gradient": ([*keys, "parameter"], slopes),
-            "curvature": (("axis", "other"), [[2.0, 1.0], [1.0, 6.0]]),
-        },
-        {"a": axes[0].values, "b": axes[1].values, "parameter": keys, "axis": keys, "other": keys},
-    )  # fmt: skip
-    found = valley(SimpleNamespace(axes=axes), data)
-    sizes, _ = np.linalg.eigh(4.0 * np.array([[2.0, 1.0], [1.0, 6.0]]))
-    np.testing.assert_allclose(found["curvatures"], sizes, rtol=1e-12)
-    text = curvature_text(found, keys)
-    assert text.startswith(f"the second derivatives are {sizes[0]:.2e} along the valley, (")
-    assert f"and {sizes[1]:.2e} across" in text
-    saddle = {"curvatures": [-1.0, 2.0], "directions": [[1.0, 0.0], [0.0, 1.0]]}
-    assert curvature_text(saddle, keys).startswith(
-        "there is no minimum: the second derivative is -1.00e+00 along (+1.00 a"
-    )
-    assert valley(SimpleNamespace(axes=axes), data.drop_vars("curvature")) is None

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+import tomlkit
+import xarray
 
 from adjsim.steps.implicit import ImplicitEuler
 from studies.fitting.fit import make_fit
@@ -23,7 +25,9 @@ from studies.scene.declared import (
     World,
 )
 from studies.scene.reading import scene_from_dict
+from tests.studies.command import adjsim
 from tests.studies.scene.slopes import check_slopes
+from tests.studies.undrawn import undrawn
 
 
 TABLES = {
@@ -57,6 +61,16 @@ def test_a_step_goes_from_frame_to_frame_or_is_as_long_as_asked(file):
     assert not problem.steps_are_long(theta)
     scene = Scene(bodies=file.bodies, world=World(step="implicit", dt=0.02))
     assert simulate(scene, [0.0, 0.1]).dt == pytest.approx(0.02)
+
+
+def test_a_run_can_be_inspected(tmp_path):
+    scene, run = tmp_path / "beam.toml", tmp_path / "run"
+    scene.write_text(tomlkit.dumps(TABLES | {"search": {"max_evaluations": 2}}))
+    with undrawn():
+        adjsim("run", scene, "--no-certificate", "--out", run)
+    assert "no trouble for a search. Nothing found here" in adjsim.done("inspect", run)
+    with xarray.open_dataset(run / "inspect.nc", engine="h5netcdf") as data:
+        assert data["share.beam.mu"].sum() > 0.0
 
 
 def test_the_gradient_of_a_film_is_that_of_differences(file):
