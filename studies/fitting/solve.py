@@ -120,6 +120,7 @@ def solve(
             numbers=prepared.declared,
             residuals=linear[0],
             is_rough=tried.is_without_gradients,
+            other_law=prepared.other_law(problem),
         )
         tried, notes = replace(tried, intervals=intervals), notes + more
     evidence = Evidence(
