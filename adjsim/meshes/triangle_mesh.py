@@ -19,6 +19,7 @@ from adjsim import checks
 # A triangle flatter than this, 2 A <= FLAT L^2 with its longest side L, is a rounding error
 # away from a line: 2 A carries an error of a few eps L^2.
 FLAT = 1e-12
+INSIDE = 0.5  # winding number from which on a point is inside
 ROUNDING = 8.0  # the same in eps where it moves: below, 2 A is rounding alone
 
 
@@ -194,3 +195,27 @@ def check_areas(name: str, points: np.ndarray, triangles: np.ndarray) -> None:
             f"{triangles[e].tolist()}, whose corners lie on a line. Join its points "
             "(pyvista.PolyData.clean does that), or remesh."
         )
+
+
+def winding_number(point: np.ndarray, vertices: np.ndarray, faces: np.ndarray) -> float:
+    """Return how often a surface goes around a point: 1 inside a closed one, 0 outside.
+
+    The sum of the solid angles of the triangles, over 4 pi. Source: Van Oosterom & Strackee, The
+    solid angle of a plane triangle, IEEE Trans. Biomed. Eng. 30 (1983).
+    """
+    a, b, c = (vertices[faces[:, k]] - point for k in range(3))
+    la, lb, lc = (np.linalg.norm(corner, axis=1) for corner in (a, b, c))
+    volume = np.einsum("ij,ij->i", a, np.cross(b, c))
+    below = la * lb * lc
+    for first, second, length in ((a, b, lc), (b, c, la), (c, a, lb)):
+        below = below + np.einsum("ij,ij->i", first, second) * length
+    return float(np.arctan2(volume, below).sum() / (2.0 * np.pi))
+
+
+def vertex_normals(x: np.ndarray, faces: np.ndarray) -> np.ndarray:
+    """Return unit normals of points x, (n, 3), weighted by area; 0 where no face is."""
+    a, b, c = (x[faces[:, k]] for k in range(3))
+    out = np.zeros_like(x)
+    for k in range(3):
+        np.add.at(out, faces[:, k], np.cross(b - a, c - a))
+    return out / np.maximum(np.linalg.norm(out, axis=1, keepdims=True), np.finfo(x.dtype).tiny)

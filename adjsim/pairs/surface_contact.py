@@ -26,6 +26,7 @@ from adjsim.forces.contact_law import LAW
 from adjsim.forces.element import Force
 from adjsim.forces.margins import ContactMargins
 from adjsim.forces.pressure_laws import PressureLaw, choose_law
+from adjsim.meshes.triangle_mesh import INSIDE, vertex_normals, winding_number
 from adjsim.pairs.closest import EDGE, EDGES, FACE, VERTEX
 from adjsim.pairs.pair_force import SURFACE_ROW
 from adjsim.pairs.pair_margins import surface_margins
@@ -238,18 +239,22 @@ class SurfaceContact(Force):
         """Return where two surfaces go through each other, with faces in one plane too; None: not.
 
         Edges in the plane of a face go through it where one of two surfaces is shifted a little.
-        Where surfaces only touch, as a box in a corner does, one of eight ways parts them.
+        Where surfaces only touch, one of eight ways parts them, as a box in a corner; or else one
+        surface, a little smaller, is apart from the other and outside of it, as a box in a slot.
         """
-        place = self.crossing(x)
-        if place or len(self.surfaces) == 1:
-            return place
+        if len(self.surfaces) == 1:
+            return self.crossing(x)
         size = np.abs(x).max() * np.finfo(x.dtype).eps ** 0.75
+        first, second = self.surfaces
+        shift = np.zeros_like(x)
         for signs in product((1.0, -1.0), repeat=3):
-            shift = np.zeros_like(x)
-            shift[self.surfaces[1].vertices[:, 0]] = size * ASKEW * signs
-            if not (place := self.crossing(x + shift)):
+            shift[second.vertices[:, 0]] = size * ASKEW * signs
+            if not self.crossing(x + shift):
                 return None
-        return place
+        smaller = x - size * vertex_normals(x, second.faces)
+        corner = smaller[second.vertices[0, 0]]
+        is_inside = abs(winding_number(corner, x, first.faces)) > INSIDE
+        return self.crossing(x + shift if is_inside else smaller)
 
     def passed_on_the_way(self, before: np.ndarray, after: np.ndarray) -> str | None:
         """Return which pair changes sides where its rows go straight on; None: none."""

@@ -20,7 +20,11 @@ by residuals that last, priors and errors of the model. The second moment of wha
 
     M = 1 - V (1 + R)^-1 V^T + q q^T,   q = V (1 + R)^-1 z,      cov(a) += D M D^T,   D = da/dq s_q
 
-is 1 where they show nothing. Errors of a shape are more numbers than a film has frames, by which R
+is 1 where they show nothing. The law of a solid is such an error: with b' what another law changes,
+beyond what those make up for, R has L^-1 V^T C'^T b' b'^T C' V L^-1. Forces on a bar show E times
+its size, and how they bend over the displacement is the law's as well as the size's.
+
+Errors of a shape are more numbers than a film has frames, by which R
 is estimated: residuals are not asked for them. They are where these are free: then what is declared
 is the mean of their prior, whose rows of r are all that it changes. Of numbers that are not asked
 for, dr/dq itself is not needed, only J^T dr/dq: one reverse sweep for each column of J in place of
@@ -40,11 +44,13 @@ Source: BIPM, Guide to the expression of uncertainty in measurement (GUM), JCGM 
 """
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from studies.answer.discretisation import WHOLE
 from studies.answer.intervals import Intervals, widened
 from studies.answer.scales import percent, uncertainty, value_scale
 from studies.optimizers.jacobian import Jacobian
@@ -54,6 +60,7 @@ from studies.problem.declared_errors import DeclaredNumber
 from studies.problem.losses import EVIDENCE
 from studies.problem.parameters import Parameters
 from studies.problem.problem import SceneProblem
+from studies.problem.refining import with_shorter_steps
 from studies.runs.errors import StudyError
 from studies.search.coarse import is_log
 
@@ -98,6 +105,7 @@ class DeclaredChanges(NamedTuple):
     numbers: list[DeclaredNumber]
     residuals: Jacobian  # C, (n, m)
     looks: Jacobian  # what looks and lights change that were fitted and are held now, (n, l)
+    law: Jacobian  # what another law of solids changes, (n, 1), or nothing, (n, 0)
     notes: list[str]  # on numbers without a derivative
 
 
@@ -107,10 +115,12 @@ def declared_changes(
     numbers: Sequence[DeclaredNumber],
     *,
     is_rough: bool = False,
+    other_law: SceneProblem | None = None,
 ) -> DeclaredChanges:
     """Return what declared numbers change of the residuals at theta, (p,).
 
-    `is_rough` says that gradients are not the slopes of the loss.
+    `is_rough` says that gradients are not the slopes of the loss, and `other_law` is the problem
+    with another law of solids.
     """
     precise, kept, notes, columns = problem.with_dtype("float64"), [], [], []
     moved, samplings, values = precise.run_at(theta)
@@ -132,32 +142,40 @@ def declared_changes(
         if path in drawn and value.size <= MOST_OF_LOOK
         for unit in np.eye(value.size)
     ]
-    for number in numbers:
-        step = number.error * (1.0 if is_rough else STEP)
-        step = step if number.unit else max(step, LEAST_STEP)
-        try:
-            ends = [number.moved(precise, h) for h in (step, -step)]
-            seen = [end.seen_at(theta) for end in ends]
-        except (*NOT_FINITE, StudyError) as error:
-            notes.append(f"What {number.name} does to the answer is not known. {error}")
-            continue
-        kept.append(number)
-        per_error = 0.5 * number.error / step
-        tan_rows = []
+
+    def between(ends: Sequence[SceneProblem], factor: float) -> Jacobian:
+        """Return the change of the residuals from the second problem to the first, by a factor."""
+        seen, tan_rows = [end.seen_at(theta) for end in ends], []
         for k, (record, far, near) in enumerate(zip(records, *seen, strict=True)):
             if precise.observers[k].IS_CARRIED:  # other vertices carry the places of a larger body
                 there = [
                     end.observers[k].shown(fields, {**values, **end.fixed}).rows
                     for end, fields in zip(ends, (far, near), strict=True)
                 ]
-                tan_rows.append((there[0] - there[1]) * per_error)
+                tan_rows.append((there[0] - there[1]) * factor)
             else:
-                slopes = {name: (far[name] - near[name]) * per_error for name in far}
+                slopes = {name: (far[name] - near[name]) * factor for name in far}
                 tan_rows.append(record.jvp(slopes, {}))
-        columns.append(column(tan_rows))
+        return column(tan_rows)
+
+    for number in numbers:
+        step = number.error * (1.0 if is_rough else STEP)
+        step = step if number.unit else max(step, LEAST_STEP)
+        try:
+            ends = [number.moved(precise, h) for h in (step, -step)]
+            columns.append(between(ends, 0.5 * number.error / step))
+        except (*NOT_FINITE, StudyError) as error:
+            notes.append(f"What {number.name} does to the answer is not known. {error}")
+            continue
+        kept.append(number)
     nothing = Jacobian.of(np.zeros((count, 0)))
+    of_law = nothing
+    if other_law is not None:
+        other = with_shorter_steps(other_law.with_dtype("float64"), theta, precise.steps.count)
+        with suppress(*NOT_FINITE):  # then the law's own row of the budget is not known either
+            of_law = between([other, precise], WHOLE)
     C, L = (Jacobian.beside(each) if each else nothing for each in (columns, looks))
-    return DeclaredChanges(kept, C, L, notes)
+    return DeclaredChanges(kept, C, L, of_law, notes)
 
 
 def _changes_of_shapes(
@@ -205,6 +223,7 @@ def declared_errors(
     is_camera: np.ndarray | bool = False,
     known: np.ndarray | float = KNOWN_BY_DATA,
     hidden: np.ndarray | None = None,
+    law: Jacobian | None = None,
 ) -> DeclaredErrors:
     """Return the covariance of theta by declared numbers, the largest by any camera's priors.
 
@@ -213,7 +232,7 @@ def declared_errors(
     `studies.answer.intervals.intervals`, and the last p rows are priors. `is_camera` (p,) says
     which of these are of cameras, and `known` (m,) to what part of its uncertainty residuals may
     show a number. r is None where they show nothing. `hidden` (p + l, k) are J^T C of k more
-    numbers, for which residuals are not asked.
+    numbers, for which residuals are not asked, and `law` (n, k) are errors of the model.
     """
     p, count = int((frames < 0).sum()), J.shape[1]
     H, of_numbers, cross, prior = J.T @ J, C.T @ C, J.T @ C, np.zeros(count)
@@ -232,6 +251,9 @@ def declared_errors(
             of_priors = np.hypot(prior, np.sqrt(more))[:, None] * D[:, :m]
             noise = len(scores[1:]) * scores[1:].T @ scores[1:]
             noise = noise + of_priors.T @ of_priors / EVIDENCE
+            if law is not None:
+                trace = law.T @ C + (law.T @ J) @ D[:, :m]
+                noise = noise + trace.T @ trace
             least = VISIBLE * np.diag(of_numbers).max(initial=1e-300)
             M[:m, :m] = _second_moment(
                 of_numbers + cross.T @ D[:, :m], scores.sum(axis=0), noise, least=least, known=known
@@ -352,6 +374,7 @@ def budget_at(
     numbers: Sequence[DeclaredNumber],
     residuals: np.ndarray,
     is_rough: bool = False,
+    other_law: SceneProblem | None = None,
 ) -> tuple[Budget, Intervals, list[str]]:
     """Return the budget of the answers at theta, intervals that count it, and notes.
 
@@ -361,7 +384,7 @@ def budget_at(
     parameters, chosen = problem.parameters, list(problem.answers)
     shapes = [number for number in numbers if number.key.endswith(".shape_error")]
     others = [number for number in numbers if number not in shapes]
-    changes = declared_changes(problem, theta, others, is_rough=is_rough)
+    changes = declared_changes(problem, theta, others, is_rough=is_rough, other_law=other_law)
     J = Jacobian.beside([jacobian, changes.looks])
     of_shapes, more_notes = _changes_of_shapes(problem, theta, J, shapes, is_rough=is_rough)
     hidden = np.reshape(list(of_shapes.values()), (len(of_shapes), J.shape[1])).T
@@ -380,6 +403,7 @@ def budget_at(
         is_camera=of_cameras & np.isfinite(parameters.prior_error),
         known=visible,
         hidden=hidden,
+        law=changes.law,
     )
     more = errors.covariance * (QUANTILE / intervals.quantile) ** 2
     intervals = widened(intervals, parameters, theta, more, source=DECLARED)

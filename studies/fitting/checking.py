@@ -121,7 +121,9 @@ def check_scene_file(path: Path, overrides: Sequence[str] = ()) -> dict[str, Any
         out["advice"] += growth.warnings(advice)
     try:
         floor = 0.0 if prepared.is_twin else FOOTAGE_FLOOR
-        expected, budget = expected_intervals(problem, start, floor, prepared.declared)
+        expected, budget = expected_intervals(
+            problem, start, floor, prepared.declared, other_law=prepared.other_law(problem)
+        )
         if expected.reason:
             out["advice"].append(f"No intervals: {expected.reason}.")
         else:
@@ -145,12 +147,17 @@ def check_scene_file(path: Path, overrides: Sequence[str] = ()) -> dict[str, Any
 
 
 def expected_intervals(
-    problem: SceneProblem, theta: np.ndarray, floor: float, declared: Sequence[DeclaredNumber] = ()
+    problem: SceneProblem,
+    theta: np.ndarray,
+    floor: float,
+    declared: Sequence[DeclaredNumber] = (),
+    *,
+    other_law: SceneProblem | None = None,
 ) -> tuple[Intervals, Budget | None]:
     """Return intervals where residuals are noise, and their budget with what is declared.
 
-    `floor` is a relative standard deviation. A prior with an error of `LOOSE` keeps those finite
-    that nothing determines.
+    `floor` is a relative standard deviation, and `other_law` the problem with another law of
+    solids. A prior with an error of `LOOSE` keeps those finite that nothing determines.
     """
     p = len(theta)
     if p > MOST_TANGENTS:
@@ -171,7 +178,9 @@ def expected_intervals(
     )
     if expected.reason:
         return expected, None
-    budget, expected, _ = budget_at(problem, theta, expected, J, numbers=declared, residuals=r)
+    budget, expected, _ = budget_at(
+        problem, theta, expected, J, numbers=declared, residuals=r, other_law=other_law
+    )
     return expected, budget
 
 

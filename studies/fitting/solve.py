@@ -120,6 +120,7 @@ def solve(
             numbers=prepared.declared,
             residuals=linear[0],
             is_rough=tried.is_without_gradients,
+            other_law=prepared.other_law(problem),
         )
         tried, notes = replace(tried, intervals=intervals), notes + more
     evidence = Evidence(
@@ -447,27 +448,31 @@ def _validated(
 
 
 def mirrored(problem: SceneProblem, theta: np.ndarray) -> np.ndarray | None:
-    """Return theta of the motion reflected across the view of the first film; None if it is one.
+    """Return theta of the motion reflected across the view of a film; None if it is the same.
 
     A film from far away shows no depth: the reflected motion looks nearly the same, unless a film
     from another side shows it. With the unit vector n along the view it has
 
         v -> v - 2 (v n) n        a vector
         w -> -w + 2 (w n) n       an axial vector
+
+    What only one take has is reflected across the view of its first film. Films of other takes
+    show another motion.
     """
     views = films_of(problem.observers)
-    if not views:
-        return None
-    along, *others = (view.camera.pose()[1][2] for view in views)
-    if any(abs(along @ other) < ASIDE for other in others):
-        return None
-    values = problem.parameters.values(theta)
+    parameters = problem.parameters
+    values = parameters.values(theta)
     changed = False
     for path, value in values.items():
         name = path.rpartition(".")[2]
         if value.shape != (3,) or name not in (*VECTORS, *AXIAL) or path.startswith("cameras."):
             continue
-        other = value - 2.0 * (value @ along) * along
+        paths = [path, *(tied for tied, (source, _) in parameters.ties.items() if source == path)]
+        bodies = {each.rpartition(".")[0] for each in paths}
+        axes = [film.camera.pose()[1][2] for film in views if bodies & film.scene.objects.keys()]
+        if not axes or any(abs(axes[0] @ axis) < ASIDE for axis in axes):
+            continue
+        other = value - 2.0 * (value @ axes[0]) * axes[0]
         other = -other if name in AXIAL else other
         changed |= bool(np.abs(other - value).max() > SMALL * np.linalg.norm(value))
         values[path] = other

@@ -69,6 +69,7 @@ from studies.scene.obstacles import UNITS, add_bounces
 OF_EDGE, OF_SIZE = 0.2, 0.005  # the chosen radius, of the mean edge and at most of the size
 LOADS = 4.0  # k rho/(m g): a rigid body rests on one point a quarter of the thickness deep
 NODE_LOADS = 60.0  # and a body of nodes on a tenth of its surface, if half of its mass is there
+TOUCHING = 1e-9  # of a body's size: points that are no deeper in another only touch it
 BESIDE = 0.1  # of the smaller size: bodies whose heights differ by less lie beside each other
 PER_STEP = 0.125  # of the thickness: how far surfaces move in a step at the expected speed
 PER_LONG_STEP = 0.5  # and in an implicit one
@@ -322,7 +323,7 @@ def notes_on_pairs(contacts: Mapping[str, Contact], bodies: Sequence[Touching]) 
         distance = np.inf
         for body, other in ((a, b), (b, a)):
             signed, is_closed = signed_distances(body, other)
-            if is_closed and other.is_solid and signed.min() < 0.0:
+            if is_closed and other.is_solid and signed.min() < -TOUCHING * other.size:
                 overlap = (
                     f"a point of `{body.name}` lies {-signed.min():.3g} m inside `{other.name}`"
                 )

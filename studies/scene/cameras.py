@@ -15,6 +15,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from adjsim.meshes.triangle_mesh import INSIDE, winding_number
 from render.camera import AnyCamera, Camera
 from render.lenses import Intrinsics
 from render.posed_camera import PosedCamera
@@ -25,7 +26,6 @@ from studies.scene.mesh_source import tried
 
 NEAR, FAR = 0.01, 1000.0  # times the distance to what is looked at
 MOST_NARROW = 20  # times as long as wide is a picture at most: figures show all of it
-INSIDE = 0.5  # winding number from which on a point is inside
 
 
 def make_camera(
@@ -74,21 +74,6 @@ def require_outside(name: str, camera: AnyCamera, drawn: Mapping[str, Any]) -> N
                 f"inside {body!r}, which reaches from {_text(low)} to {_text(high)} m. Check "
                 f"`bodies.{body}.scale`, or move the camera."
             )
-
-
-def winding_number(point: np.ndarray, vertices: np.ndarray, faces: np.ndarray) -> float:
-    """Return how often a surface goes around a point: 1 inside a closed one, 0 outside.
-
-    The sum of the solid angles of the triangles, over 4 pi. Source: Van Oosterom & Strackee, The
-    solid angle of a plane triangle, IEEE Trans. Biomed. Eng. 30 (1983).
-    """
-    a, b, c = (vertices[faces[:, k]] - point for k in range(3))
-    la, lb, lc = (np.linalg.norm(corner, axis=1) for corner in (a, b, c))
-    volume = np.einsum("ij,ij->i", a, np.cross(b, c))
-    below = la * lb * lc
-    for first, second, length in ((a, b, lc), (b, c, la), (c, a, lb)):
-        below = below + np.einsum("ij,ij->i", first, second) * length
-    return float(np.arctan2(volume, below).sum() / (2.0 * np.pi))
 
 
 def _text(point: np.ndarray) -> str:

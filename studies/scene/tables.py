@@ -25,6 +25,8 @@ LIMITS = {Gt: ("gt", "above"), Ge: ("ge", "of at least"), Lt: ("lt", "below"), L
 UNKNOWN, MISSING, NO_KIND = "unexpected_keyword_argument", "missing", "union_tag_not_found"
 # A misspelt key hides a key that is missing because of it, or a wrong type.
 ORDER = (UNKNOWN, MISSING, NO_KIND, "union_tag_invalid", "value_error")
+# How other names of a number begin: nothing is spelt like it.
+SYNONYMS = {"young": "E", "elastic": "E", "poisson": "nu", "rho": "density"}
 SMALLEST, LARGEST = 1e-100, 1e30  # beyond, products of numbers are 0 or infinite
 T = TypeVar("T")
 _adapter = functools.cache(TypeAdapter)
@@ -41,8 +43,11 @@ def unknown(what: str, key: str, known: Iterable[str]) -> str:
     """Return a message on an unknown name: the nearest one that is known, and all of them."""
     names = list(known)
     by_lower = {name.lower(): name for name in names}
-    near = difflib.get_close_matches(key.lower(), by_lower, n=1)
-    ask = f" Did you mean `{by_lower[near[0]]}`?" if near else ""
+    stem, dot, last = key.lower().rpartition(".")
+    near = [f"{stem}{dot}{name}" for word, name in SYNONYMS.items() if last.startswith(word)]
+    near = [name for name in near if name.lower() in by_lower]
+    near = near or difflib.get_close_matches(key.lower(), by_lower, n=1)
+    ask = f" Did you mean `{by_lower[near[0].lower()]}`?" if near else ""
     return f"Unknown {what} `{key}`.{ask} Known: {', '.join(names) or 'none'}."
 
 

@@ -150,6 +150,10 @@ CUBE = blocks([(-0.05, 0.05)] * 3, np.ones((1, 1, 1)))
 CORNER = blocks(
     [(-0.05, 0.05, 0.15), (-0.15, -0.05, 0.05), (-0.05, 0.05)], [[[1], [0]], [[1], [1]]]
 )
+SLOT = blocks(
+    [(-0.15, -0.05, 0.05, 0.15), (-0.15, -0.05, 0.05), (-0.05, 0.05)],
+    [[[1], [1]], [[1], [0]], [[1], [1]]],
+)
 
 
 def aligned_cubes(offset, velocity=0.0, other=CUBE):
@@ -173,6 +177,13 @@ def test_faces_in_one_plane_do_not_hide_that_bodies_are_in_each_other(along):
 def test_faces_that_only_touch_are_apart():
     rollout(*aligned_cubes([0.1, 0.0, 0.0]), 1e-6, 1)
     rollout(*aligned_cubes(CORNER.centroid, other=CORNER), 1e-6, 1)  # a wall and a floor
+    rollout(*aligned_cubes(SLOT.centroid, other=SLOT), 1e-6, 20)  # two walls and a floor
+
+
+@pytest.mark.parametrize("offset", [[1e-4, 0.0, 0.0], [0.0, -1e-4, 0.0], [0.1, 0.0, 0.0]])
+def test_a_cube_that_is_in_the_walls_of_its_slot_is_refused(offset):
+    with pytest.raises(ValueError, match="must have the surfaces of `touch` apart"):
+        rollout(*aligned_cubes(SLOT.centroid - offset, other=SLOT), 1e-6, 1)
 
 
 def test_a_leap_over_a_body_is_an_error():

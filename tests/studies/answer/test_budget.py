@@ -13,6 +13,7 @@ from studies.answer.budget import (
     declared_errors,
 )
 from studies.answer.intervals import intervals
+from studies.fitting.checking import expected_intervals
 from studies.optimizers.jacobian import Jacobian
 from studies.problem.clusters import clusters_of_rows
 from studies.problem.losses import EVIDENCE
@@ -326,3 +327,30 @@ def test_what_is_measured_at_places_of_a_body_stays_there_if_the_body_is_larger(
     x = [size.moved(problem, amount) for amount in (0.0, 0.02)]
     begin = [each.observers[0].matrix @ np.asarray(each.built.state.x) for each in x]
     np.testing.assert_allclose(begin[1], begin[0], atol=1e-12)
+
+
+@pytest.mark.parametrize("nu", [0.2, 0.45])
+def test_forces_on_a_bar_show_nothing_of_its_size_which_the_law_could_do_too(nu):
+    # E goes as 1/size. The curve of the force over the displacement, up to 10 % of the length,
+    # bends as the size says if the law is right
+    bar = {
+        "kind": "soft", "mesh": "box", "size": [0.15, 0.02, 0.02], "cells": [6, 1, 1], "E": 1e6,
+        "nu": nu, "law": "log", "scale_error": 0.02,
+        "held": {"plane": {"point": [-0.074, 0, 0], "normal": [1, 0, 0]}},
+    }  # fmt: skip
+    jaw = {"body": "bar", "where": {"plane": {"point": [0.074, 0, 0], "normal": [-1, 0, 0]}},
+           "path": {"times": [0, 10], "positions": [[0, 0, 0], [0.015, 0, 0]]}}  # fmt: skip
+    cell = {"kind": "force", "grip": "jaw", "axis": [1, 0, 0], "error": 0.05,
+            "simulate": {"frames": 10, "duration": 10.0}}  # fmt: skip
+    world = {"motion": "equilibrium", "gravity": [0.0, 0.0, 0.0]}
+    made = make_problem(scene_from_dict({
+        "bodies": {"bar": bar}, "grips": {"jaw": jaw}, "world": world, "blind": True,
+        "observations": {"cell": cell}, "free": {"bar.E": {"start": 1e6}},
+    }))  # fmt: skip
+    problem, theta = made.everything, made.everything.parameters.start
+    slope = changes(made)["bodies.bar.scale_error"][0]
+    assert slope == pytest.approx(0.02, rel=0.1)
+    budget = expected_intervals(
+        problem, theta, 0.0, made.declared, other_law=made.other_law(problem)
+    )[1]
+    assert budget.parts["the size of `bar`"][0] > 0.9 * QUANTILE * slope

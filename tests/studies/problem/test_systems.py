@@ -97,5 +97,9 @@ def test_reflection_turns_depth_and_twice_is_nothing(tmp_path):
     aside = scenes.replace(observer, camera=along_y)
     both = scenes.replace(problem, observers=(*problem.observers, aside))
     assert mirrored(both, theta) is None  # the second film shows depth
+    objects = {"cube_second": observer.scene.objects["cube"]}
+    of_other = scenes.replace(aside, scene=scenes.replace(observer.scene, objects=objects))
+    two_takes = scenes.replace(problem, observers=(*problem.observers, of_other))
+    assert mirrored(two_takes, theta) == pytest.approx(there)  # it shows that of another take
     only_E = scenes.problem_of(tmp_path)
     assert mirrored(only_E, only_E.parameters.start) is None

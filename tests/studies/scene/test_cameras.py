@@ -2,12 +2,13 @@ import numpy as np
 import pytest
 
 from adjsim.meshes.ball import ball_tets
+from adjsim.meshes.triangle_mesh import winding_number
 from adjsim.rotations import rotation_matrix
 from render.camera import Camera
 from render.posed_camera import PosedCamera
 from studies.runs.errors import StudyError
 from studies.scene import declared
-from studies.scene.cameras import make_camera, require_outside, winding_number
+from studies.scene.cameras import make_camera, require_outside
 
 
 K = ((700.0, 0.0, 310.0), (0.0, 720.0, 250.0), (0.0, 0.0, 1.0))

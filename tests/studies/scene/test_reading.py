@@ -205,6 +205,18 @@ CASES = {
         "scal = 0.03",
         ["`bodies.duck`: Unknown key `scal`", "`scale`?"],
     ),
+    **{
+        f"{other} for {name}": (
+            f"{name} = ",
+            f"{other} = ",
+            [f"`bodies.duck`: Unknown key `{other}`. Did you mean `{name}`?"],
+        )
+        for name, others in {
+            "E": ("youngs_modulus", "young_modulus", "Young"),
+            "nu": ("poisson", "poisson_ratio", "poissons_ratio"),
+        }.items()
+        for other in others
+    },
     "misspelt table": ("[search]", "[serach]", ["Unknown key `serach`", "`search`?"]),
     "misspelt nested key": ("color =", "colour =", ["`bodies.duck.look`", "`color`?", "texture"]),
     "text for a number": ("1.0e5", '"stiff"', ["`bodies.duck.E`", "above 0", "'stiff'"]),
