@@ -214,8 +214,8 @@ def _facts(inspection: Inspection) -> dict[str, str]:
         "steps": f"{int(frames[-1])} of {dt:.3g} s, paused at {n_pauses}",
         "frames": str(len(frames)),
         "mean growth of the adjoint, back in time": f"{inspection.exponent:.4g}/s",
+        "horizon": "none: rounding errors stay small over the whole motion",
     }
-    facts["horizon"] = "none: rounding errors stay small over the whole motion"
     if inspection.horizon is not None:
         begin = inspection.horizon * dt
         facts["horizon"] = f"{begin:.4g} s: nothing before it informs the gradient"
