@@ -162,14 +162,20 @@ def read_columns(
     return names, numbers
 
 
+def name_and_unit(head: str) -> tuple[str, str]:
+    """Return the name of a column in small letters, and its unit, "" without one: Time (s)."""
+    parts = WITH_UNIT.fullmatch(head.strip())
+    name, *units = parts.groups(default="") if parts else (head.strip(), "")
+    return name.lower(), "".join(units).strip()
+
+
 def _rename(names: list[str], wanted: str, unit: str, where: str) -> None:
     """Give the first column that is called `wanted` but for capitals and its unit this name."""
     for k, name in enumerate(names):
-        parts = WITH_UNIT.fullmatch(name)
-        bare, unit_of_file = (parts[1], parts[2] or parts[3] or "") if parts else (name, unit)
-        if bare.lower() != wanted:
+        bare, unit_of_file = name_and_unit(name)
+        if bare != wanted:
             continue
-        if unit_of_file.strip() != unit:
+        if unit_of_file not in ("", unit):
             way = (
                 f'write `units = "{unit_of_file}"`'
                 if {unit_of_file, unit} <= METRES.keys()

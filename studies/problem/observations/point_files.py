@@ -111,7 +111,7 @@ def is_tracker(header: str) -> bool:
 def read_tracker(text: str, path: Path, key: str) -> PointData:
     """Read what Tracker exported; the points are in the plane z = 0."""
     first, header, *lines = text.splitlines()
-    cut = _cut_at(header)
+    cut = cut_at(header)
     columns, marks = _columns(header), [cell.strip() for cell in re.split(cut, first)]
     names = [mark for mark in marks if mark]
     starts = [k for k, column in enumerate(columns) if column == "t"]
@@ -141,7 +141,7 @@ def read_tracker(text: str, path: Path, key: str) -> PointData:
             if not texts[0]:
                 continue
             at = f"`{key}.file`: line {number} of {path}"
-            time, x, y = (_number(text, at) for text in texts)
+            time, x, y = (number_of(text, at) for text in texts)
             if not math.isfinite(time):
                 raise StudyError(f"{at} must have a time, got {texts[0]!r}.")
             add_row(rows, name, time, (x, y, math.nan if math.isnan(x + y) else 0.0), where=at)
@@ -157,21 +157,21 @@ def _require_different(names: list[str], path: Path, key: str) -> None:
 
 
 def _columns(header: str) -> list[str]:
-    matches = [COLUMN.match(cell.strip().lower()) for cell in re.split(_cut_at(header), header)]
+    matches = [COLUMN.match(cell.strip().lower()) for cell in re.split(cut_at(header), header)]
     return [match[0] if match else "" for match in matches]
 
 
-def _cut_at(header: str) -> str:
+def cut_at(header: str) -> str:
     """Return the pattern that separates the cells of a file with this header."""
     return next((mark for mark in ("\t", ";", ",") if mark in header), r"\s+")
 
 
-def _number(text: str, where: str) -> float:
-    """Return a number with a point or a comma; NaN of an empty cell."""
+def number_of(text: str, where: str, *, needed: bool = False) -> float:
+    """Return a number with a point or a comma; NaN of an empty cell that is not `needed`."""
     try:
-        number = float(text.replace(",", ".")) if text else math.nan
+        number = float(text.replace(",", ".")) if text or needed else math.nan
     except ValueError:
         number = math.inf
-    if math.isinf(number):
+    if math.isinf(number) or (needed and math.isnan(number)):
         raise StudyError(f"{where} must have finite numbers, got {text[:SHOWN]!r}.")
     return number

@@ -8,10 +8,8 @@ file with `times` and `x`.
 import csv
 import io
 import math
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -21,7 +19,9 @@ from studies.problem.observations.point_files import (
     PointData,
     Rows,
     add_row,
+    cut_at,
     is_tracker,
+    number_of,
     read_c3d,
     read_tracker,
     table_of,
@@ -30,11 +30,12 @@ from studies.problem.observations.undistort import undistorted_points
 from studies.runs.errors import StudyError
 from studies.scene.arrays import read_node_arrays
 from studies.scene.declared import Camera, Points, States
-from studies.scene.series import METRES
+from studies.scene.series import METRES, name_and_unit
 from studies.scene.tables import unknown
 
 
 SPACE, PICTURE = ("x", "y", "z"), ("u", "v")
+UNITS = {SPACE: tuple(METRES), PICTURE: ("px", "pixels")}
 SHORTEST = 6  # frames from which an acceleration is read
 ON_PARABOLA = 0.02  # part of the height of a parabola that the way may be off it
 LIKE_GRAVITY, ALONG = 0.3, 0.5  # part by which two accelerations may differ, and least cosine
@@ -128,58 +129,49 @@ def read_table(path: Path, key: str) -> PointData:
 
 
 def _read_csv(text: str, path: Path, key: str) -> PointData:
+    """Read a table of points: with capitals, units in brackets, other marks between its cells."""
     rows: Rows = {}
+    mark = cut_at(text.partition("\n")[0])
+    table = csv.reader(
+        io.StringIO(text, newline=""),
+        delimiter=mark if len(mark) == 1 else ",",
+        skipinitialspace=True,
+        strict=True,
+    )
+    filled = ([cell.strip() for cell in row] for row in table if "".join(row).strip())
     try:
-        table = csv.DictReader(io.StringIO(text, newline=""), skipinitialspace=True, strict=True)
-        names = [str(name).strip() for name in table.fieldnames or ()]
-        columns = next(
-            (
-                each
-                for each in (SPACE, PICTURE)
-                if sorted(names) == sorted(("time", "point", *each))
-            ),
-            None,
-        )
-        if columns is None:
+        units = dict(map(name_and_unit, header := next(filled, [])))
+        columns = next((each for each in (SPACE, PICTURE) if each[0] in units), SPACE)
+        if len(header) != len(units) or units.keys() != {"time", "point", *columns}:
             raise StudyError(
                 f"`{key}.file`: line 1 of {path} must name the columns time, point, and x, y, z or "
-                f"u, v, and no others, got {', '.join(names) or 'nothing'}."
+                f"u, v, and no others, got {', '.join(header) or 'nothing'}."
             )
-        for row in table:
+        unit = units[columns[0]] or UNITS[columns][0]
+        fits = {"time": "s", **dict.fromkeys(columns, unit)}
+        if unit not in UNITS[columns] or any(u and u != fits.get(k) for k, u in units.items()):
+            raise StudyError(
+                f"`{key}.file`: line 1 of {path} must have the time in s, and all places in one of "
+                f"{', '.join(UNITS[columns])}, got {', '.join(header)}."
+            )
+        for row in filled:
             where = f"`{key}.file`: line {table.line_num} of {path}"
-            time, name, place = _read_row(row, columns, where)
-            add_row(rows, name, time, place, where=where)
+            if len(row) != len(header):
+                raise StudyError(f"{where} must have {len(header)} cells, as its header has.")
+            cells = dict(zip(units, row, strict=True))
+            if not cells["point"]:
+                raise StudyError(f"{where}: `point` must be a name, got an empty cell.")
+            is_seen = any(cells[name] for name in columns)
+            time, *place = (
+                number_of(cells[name], f"{where}: `{name}`", needed=name == "time" or is_seen)
+                for name in ("time", *columns)
+            )
+            add_row(rows, cells["point"], time, tuple(place), where=where)
     except csv.Error as error:
         raise StudyError(f"`{key}.file`: {path} cannot be read as a CSV file: {error}.") from error
     if not any(math.isfinite(x) for track in rows.values() for x, *_ in track.values()):
         raise StudyError(f"`{key}.file`: {path} has no points.")
-    return table_of(rows, len(columns))
-
-
-def _read_row(
-    row: Mapping[Any, Any], columns: tuple[str, ...], where: str
-) -> tuple[float, str, tuple[float, ...]]:
-    """Return time, name and place of a row; a place that is empty is missing."""
-    cells = {str(name).strip(): text for name, text in row.items() if name is not None}
-    if None in row or None in cells.values():
-        raise StudyError(f"{where} must have {len(cells)} cells, as its header has.")
-    texts = {name: str(text).strip() for name, text in cells.items()}
-    if not texts["point"]:
-        raise StudyError(f"{where}: `point` must be a name, got an empty cell.")
-    time = _number("time", texts["time"], where)
-    if not any(texts[name] for name in columns):
-        return time, texts["point"], (math.nan,) * len(columns)
-    return time, texts["point"], tuple(_number(name, texts[name], where) for name in columns)
-
-
-def _number(column: str, text: str, where: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not math.isfinite(number):
-        raise StudyError(f"{where}: `{column}` must be a number, got {text!r}.")
-    return number
+    return replace(table_of(rows, len(columns)), units=unit)
 
 
 def read_states(states: States, key: str = "states") -> PointData:

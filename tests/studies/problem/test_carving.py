@@ -1,9 +1,14 @@
 """The hull of masks: its size, its hole, and what views must have in common."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from adjsim.meshes.shapes import shape
+from adjsim.meshes.surfaces import blocks
+from adjsim.meshes.triangle_mesh import TriangleMesh
+from adjsim.rotations import rotation_matrix
 from render.blending import Hard
 from render.camera import Camera
 from render.scene import Mesh, Scene
@@ -26,10 +31,10 @@ def looking(around, up, *, target=MIDDLE, distance=6.0, fov_y=30.0):
     return Camera(target + distance * RADIUS * np.array(arm), target, fov_y=fov_y)
 
 
-def view(camera):
-    """Return what a camera sees of the body about `MIDDLE`, with antialiased edges."""
+def view(camera, body=BODY):
+    """Return what a camera sees of a body about `MIDDLE`, with antialiased edges."""
     raster = SoftRasterizer(blend=Hard(), supersample=4)
-    scene, vertices = Scene({"body": Mesh(BODY.faces)}), {"body": BODY.points + MIDDLE}
+    scene, vertices = Scene({"body": Mesh(body.faces)}), {"body": body.points + MIDDLE}
     mask = rasterize(scene, camera, raster, vertices, SIZE)[..., 3]
     return View(np.reshape(mask, SIZE), posed(camera, np.zeros(3)))
 
@@ -71,6 +76,22 @@ def test_fewer_views_leave_more_and_what_they_leave_is_taken_away():
     true = pyvista.PolyData.from_regular_faces(BODY.points + MIDDLE, BODY.faces)
     apart = np.asarray(mesh.compute_implicit_distance(true)["implicit_distance"])
     assert 0.5 < errors[1] / np.sqrt(np.square(apart).mean()) < 2.0
+
+
+def test_error_of_a_hull_counts_what_views_leave_over_flat_sides():
+    import pyvista
+
+    turn = rotation_matrix(np.array([0.0, 0.35, 0.2]))
+    cube = blocks([(-0.6 * RADIUS, 0.6 * RADIUS)] * 3, np.ones((1, 1, 1)))
+    cube = TriangleMesh(cube.points @ turn.T, cube.faces)
+    seen = {f"film{k}": view(looking(*angle), cube) for k, angle in enumerate(AROUND)}
+    surface, error = hull(seen, 24, "x")
+    sides: Any = pyvista.PolyData.from_regular_faces(cube.points + MIDDLE, cube.faces)
+    carved = pyvista.PolyData.from_regular_faces(surface.points, surface.faces)
+    places = sides.subdivide(4, "linear")
+    off = -np.asarray(places.compute_implicit_distance(carved)["implicit_distance"])
+    assert surface.volume > 1.05 * cube.volume
+    assert np.sqrt(np.square(off).mean()) < error
 
 
 def test_specks_in_a_mask_do_not_count():

@@ -27,6 +27,21 @@ def test_points_in_space(tmp_path):
     np.testing.assert_array_equal(data.values, [[[1, 2, 3], nothing], [[4, 5, 6], [7, 8, 9]]])
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Time (s),Point,X [mm],Y [mm],Z [mm]\n0,tip,1000,2000,3000\n\n0.1,tip,,,\n",
+        "Time;Point;X (mm);Y;Z\n0,0;tip;1000,0;2e3;3000\n0,1;tip;;;\n;;;;\n",
+        "time\tpoint\tx (cm)\ty (cm)\tz (cm)\n0\ttip\t100\t200\t300\n0.1\ttip\t\t\t\n",
+    ],
+)
+def test_tables_of_spreadsheets_are_read(tmp_path, text):
+    data = read(tmp_path, text)
+    assert data.names == ("tip",)
+    np.testing.assert_allclose(data.times, [0.0, 0.1])
+    np.testing.assert_allclose(data.values[:, 0], [[1, 2, 3], [np.nan] * 3])
+
+
 def test_points_of_a_picture_are_undistorted(tmp_path):
     data = read(tmp_path, PIXELS, FRONT)
     assert data.is_in_picture
@@ -41,6 +56,10 @@ def test_points_of_a_picture_are_undistorted(tmp_path):
         ("0,a,1,2,3\n", {}, ["line 1", "time, point"]),
         ("time,point,x,y,z,note\n", {}, ["line 1", "no others", "note"]),
         ("time,point,x,y,z\n", {}, ["has no points"]),
+        ("time (ms),point,x,y,z\n", {}, ["line 1", "time in s", "time (ms)"]),
+        ("time,point,x (in),y,z\n", {}, ["line 1", "m, cm, mm", "x (in)"]),
+        ("time,point,x (mm),y (m),z\n", {}, ["line 1", "one of m, cm, mm"]),
+        ("time,point,x,y,z\nnan,a,1,2,3\n", {}, ["line 2", "`time`", "'nan'"]),
         ("time,point,x,y,z\n0,a,1,2,3\n0,b,1,two,3\n", {}, ["line 3", "`y`", "'two'"]),
         ("time,point,x,y,z\n0,a,1,2\n", {}, ["line 2", "5 cells"]),
         ("time,point,x,y,z\n0,a,1,2,3,4\n", {}, ["line 2", "5 cells"]),
