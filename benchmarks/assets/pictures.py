@@ -21,6 +21,7 @@ SHAPE, AREA = (110, 110), 0.25
 HEART = 3.661972  # area of (x^2 + y^2 - 1)^3 < x^2 y^3
 ASPECT = 3.0  # height of the column over its width
 EDGE = 1.5  # width of soft edges [cells]
+CELLS = (5, 3)  # of a curtain with these waves
 WAVES = np.array([[5.0, 1.0, 0.3], [-1.5, 5.5, 1.1], [3.5, -4.0, 2.0]])  # of red, green, blue
 BRIGHT, CONTRAST = 0.55, 0.35
 
@@ -52,12 +53,13 @@ def _outside_heart(x: np.ndarray, y: np.ndarray, size: float) -> np.ndarray:
 
 
 def write_curtain(name: str, cells: tuple[int, int]) -> None:
-    """Write the sheet and its pattern."""
+    """Write the sheet and its pattern, which has as many waves as cells."""
     import pyvista
 
     mesh = sheet(cells, (1.2, 0.8), (-0.6, -0.4, 0.0))
     surface = pyvista.PolyData.from_regular_faces(mesh.points, mesh.faces)
-    waves = np.sin(mesh.points[:, :2] @ WAVES[:, :2].T + WAVES[:, 2])
+    finer = np.array(cells) / CELLS
+    waves = np.sin((finer * mesh.points[:, :2]) @ WAVES[:, :2].T + WAVES[:, 2])
     surface.point_data["print"] = BRIGHT + CONTRAST * waves
     surface.save(ASSETS / f"{name}.vtp")
 
@@ -80,7 +82,7 @@ def main() -> None:
     for name in ("disc", "heart", "column", "layer"):
         density = np.rint(255.0 * drawn(name)).astype(np.uint8)
         Image.fromarray(density).save(ASSETS / f"{name}.png", optimize=True)
-    write_curtain("curtain", (5, 3))
+    write_curtain("curtain", CELLS)
     write_curtain("fine-curtain", (20, 10))
     write_ball()
 

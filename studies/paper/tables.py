@@ -118,12 +118,15 @@ PAPER_SIZES: dict[str, tuple[str, ...]] = {
     "cloth-velocity": (
         "bodies.curtain.mesh=adjsim:fine-curtain.vtp",
         "bodies.curtain.held.nodes=[10, 230]",
+        "bodies.curtain.look.ambient=0.5",
+        "bodies.curtain.look.diffuse=0.5",
+        "lights={left={direction=[-1.0, 0.0, 1.0], color=[1.0, 0.5, 0.0]}, "
+        "above={direction=[0.0, 1.0, 1.0], color=[0.0, 0.5, 1.0]}}",
         "observations.film.simulate.height=48",
         "observations.film.simulate.width=66",
-        "search.method=levenberg",
-        "search.stages=[0.125, 0.25, 0.375, 0.625, 1.0]",
+        "observations.film.simulate.duration=0.05",
+        "search.stages=[0.25, 1.0]",
         "search.max_evaluations=30000",
-        "search.tolerance=0.01",
     ),
 }
 INSTANCES = {1: 200, 2: 200, 3: 100}  # of the paper
