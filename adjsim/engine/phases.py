@@ -12,7 +12,7 @@ There are two loops. Parts that stand apart, such as groups of worlds, share not
 through all its turns alone. Other parts run together and wait for each other after each phase. The
 phases do arithmetic only in functions that they call through tables: the bits are equal.
 
-On a GPU: `adjsim/engine/cuda_timeloop.py`. Tests: `tests/engine/test_timeloop.py`.
+On a GPU: `run_team` in `adjsim/engine/cuda_teams.py`. Tests: `tests/engine/test_timeloop.py`.
 """
 
 from collections.abc import Callable

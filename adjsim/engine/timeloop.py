@@ -1,4 +1,4 @@
-r"""The whole time loop in compiled code: semi-implicit (symplectic) Euler.
+r"""The phases of a step in compiled code: semi-implicit (symplectic) Euler.
 
     v' = v + dt (w f(x, v, theta) + [w > 0] g)        w = 1/m, 0 pins a node
     x' = x + dt v'
@@ -7,7 +7,7 @@ but of nodes that a grip leads, which go where it says (`adjsim/forces/grip.py`)
 their own step beside the nodes, by `adjsim/rigid/points.py`; each thread advances its share of the
 nodes and of the bodies.
 
-It is compiled once per dtype, not once per model: the forces come as tables of addresses.
+The loop over steps is `adjsim/engine/phases.py`. It is compiled once per dtype, not once per model: the forces come as tables of addresses.
 `Steps.rows[k]` names the row of X, V and P that holds state first + k, so the same loop keeps
 every state, only the frames, or two at a time.
 

@@ -1,4 +1,4 @@
-"""Forces, one kind a file. Names are loaded on first use."""
+"""Forces, one kind a file. Names below `TYPE_CHECKING` are loaded on first use."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Judge the answer of a scene: what it leaves unexplained, its intervals, its verdict."""
+"""Judge the answer of a scene: what it leaves unexplained, and its verdict."""
 
 from collections.abc import Callable
 from contextlib import suppress

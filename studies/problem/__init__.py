@@ -10,6 +10,7 @@ Where to begin:
     predict      theta -> predictions, their tangent and cotangent, with reach (scene values ->
                  parameters of the model) and steps (times -> steps)
     many_points  losses and gradients of many thetas at once: worlds of one batch
-    observers    what an observation predicts: films (also of smoke), points, own
+    observers    what an observation predicts: films (also of smoke), points, clouds,
+                 depths, encoders, forces, own
     forward      simulate without a fit
 """

@@ -68,8 +68,8 @@ def with_hulls(
         surface, error = hull(views, cells, f"bodies.{name}.mesh")
         sides = " x ".join(f"{side:.3g}" for side in np.ptp(surface.points, axis=0))
         notes.append(
-            f"{name} is the hull of {len(views)} views: {sides} m, {surface.volume:.4g} m3. Its "
-            f"surface is known to about {error:.1g} m."
+            f"{name} is the hull of {len(views)} views: {sides} m, {surface.volume:.4g} m3. "
+            f"Its surface is known to about {error:.1g} m."
         )
         is_exact = getattr(bodies[name], "shape_error", None) == 0.0  # which a hull is not
         errors = {"shape_error": error} if is_exact else {}

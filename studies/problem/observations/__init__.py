@@ -1,1 +1,1 @@
-"""What was observed of a scene: films, tracked points and states, as arrays."""
+"""What was observed of a scene: films, outlines, points, states, clouds and depths, as arrays."""
