@@ -1,1 +1,1 @@
-"""Everything specific to Numba: devices, threads, launches on a GPU, calls by number, the cache of kernels."""
+"""Everything specific to Numba: devices, threads, launches, calls by number, cache of kernels."""

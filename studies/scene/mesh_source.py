@@ -3,7 +3,8 @@
 Generators are centred at the mesh's origin. Each gives what the kind of body asks for: "box",
 "ball" and "gear" tetrahedra to a soft body and their surface to the others, "shape:NAME" a closed
 surface, "sheet" a rectangle in the plane z = 0, "walker" and "bell" the sheets that learn to walk
-and to swim, "chain" points along x. "from-views" is made before, by `studies/problem/from_views.py`.
+and to swim, "chain" points along x. "from-views" is made before, by
+`studies/problem/from_views.py`.
 """
 
 from collections.abc import Callable, Iterable
