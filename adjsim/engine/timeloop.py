@@ -8,7 +8,7 @@ their own step beside the nodes, by `adjsim/rigid/points.py`; each thread advanc
 nodes and of the bodies.
 
 They are compiled once per dtype, not once per model: the forces come as tables of addresses.
-`Steps.rows[k]` names the row of X, V and P that holds state first + k, so the same loop (`adjsim/engine/phases.py`) keeps
+`Steps.rows[k]` names the row of X, V and P that holds state first + k, so the loop keeps
 every state, only the frames, or two at a time.
 
 A turn of the sweep is a step, and has two phases (`adjsim/engine/phases.py`): the forces of
