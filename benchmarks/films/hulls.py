@@ -108,5 +108,5 @@ def cells_of(row: tables.Row, count: int, edge: float) -> tuple[str, ...]:
         interval = "[{:.3g}, {:.3g}]".format(*row.interval[0])
     start, truth = (f"{value[0]:.4g}" for value in (row.start, row.truth))
     holds = "".join("yes" if inside else "no" for inside in row.covers)
-    which = (name, str(count), f"{100 * edge:g} cm", number)
+    which = (name, str(count), f"{edge:g}", number)
     return (*which, start, answer, truth, off, interval, holds, row.verdict)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from adjsim.meshes.triangle_mesh import vertex_normals
 from render.blending import Hard
 from render.camera import AnyCamera
 from render.outputs import Output, rasterize_outputs
@@ -139,15 +140,6 @@ def _add_mesh(plotter: Any, mesh: Mesh, x: np.ndarray, *, cull: bool) -> None:
         culling="back" if cull else False, show_scalar_bar=False,
     )  # fmt: skip
     actor.GetProperty().SetSpecularColor(1.0, 1.0, 1.0)  # else that of the body
-
-
-def vertex_normals(x: np.ndarray, faces: np.ndarray) -> np.ndarray:
-    """Return unit normals of vertices, those of their faces by area, (n_vertices, 3)."""
-    a, b, c = (x[faces[:, k]] for k in range(3))
-    total = np.zeros_like(x)
-    for k in range(3):
-        np.add.at(total, faces[:, k], np.cross(b - a, c - a))
-    return total / np.linalg.norm(total, axis=1, keepdims=True)
 
 
 def _add_light(plotter: Any, light: Any) -> None:

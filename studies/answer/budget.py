@@ -144,7 +144,7 @@ def declared_changes(
     ]
 
     def between(ends: Sequence[SceneProblem], factor: float) -> Jacobian:
-        """Return the change of the residuals from the second problem to the first, by a factor."""
+        """Return how the residuals of the first problem differ from the second's, times a factor."""
         seen, tan_rows = [end.seen_at(theta) for end in ends], []
         for k, (record, far, near) in enumerate(zip(records, *seen, strict=True)):
             if precise.observers[k].IS_CARRIED:  # other vertices carry the places of a larger body
@@ -170,10 +170,11 @@ def declared_changes(
         kept.append(number)
     nothing = Jacobian.of(np.zeros((count, 0)))
     of_law = nothing
-    if other_law is not None:
+    if other_law is not None and kept:
         other = with_shorter_steps(other_law.with_dtype("float64"), theta, precise.steps.count)
+        same = replace(precise, steps=other.steps)
         with suppress(*NOT_FINITE):  # then the law's own row of the budget is not known either
-            of_law = between([other, precise], WHOLE)
+            of_law = between([other, same], WHOLE)
     C, L = (Jacobian.beside(each) if each else nothing for each in (columns, looks))
     return DeclaredChanges(kept, C, L, of_law, notes)
 

@@ -226,15 +226,16 @@ def _table(records: Records, published: Mapping[str, float]) -> dict[str, Any]:
                 "published": published.get(path),
             }
         )
+    reached = sum(record["verdict"] == Kind.REACHED for record in ended)
     off = losses / (np.abs(np.median(losses, axis=0)) + 1e-300)
     return {
         "count": len(records),
         "parameters": rows,
         "errors_are": ended[0]["errors_are"],
-        "reached": sum(record["verdict"] == Kind.REACHED for record in ended),
         "worst": ended[int(off.max(axis=1).argmax())]["instance"],
         "records": ended,
         "failed": failed,
+        **({"reached": reached} if ended[0]["errors_are"] == MEASURE else {}),
     }
 
 

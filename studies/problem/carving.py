@@ -40,6 +40,8 @@ OUTLINE = 0.2  # pixels: error of an outline
 RIDGE = 0.7  # cells: standard deviation of the filter that smooths f
 LEAST = 0.5  # part of the volume of a hull that stays
 UNEVEN = 3.0  # error of the surface over what is taken away, as gaps are not alike
+TINY = 1e-9  # beside 1
+MOSTLY = 0.5  # of a picture: more is no body but the background
 BEYOND = -1e3  # pixels: the distance of what is not in a picture
 
 
@@ -168,10 +170,9 @@ def hull(views: Mapping[str, View], cells: int, key: str) -> Hull:
 
 
 def _excess(fields: np.ndarray, spacing: float) -> tuple[float, float]:
-    """Return the volume by which a hull is larger than a smooth body, and where views matter [m3].
+    """Return the volume by which a hull is larger than a smooth body, evenly and weighted [m3].
 
-    The first is the mean over views of what leaving each out shows, the second that over what they
-    show: a round body's views show alike, and of a flat side few views show all. Of what no set of
+    The first is the mean over views of what leaving each out shows, the second is weighted by it: a round body's views show alike, and of a flat side few views show all. Of what no set of
     the views shows, such as a hole that none looks into, it knows nothing.
     """
     n = len(fields)
@@ -199,7 +200,7 @@ def _require_outline(name: str, view: View) -> None:
         "upper": view.body[0], "lower": view.body[-1],
     }  # fmt: skip
     touched = [side for side, edge in edges.items() if edge.any()]
-    if len(touched) > 2:
+    if len(touched) > 2 and view.body.mean() > MOSTLY:
         raise StudyError(
             f"`{name}` must show a body before its `background`, but in its first frame nearly all "
             "is unlike it. Declare what the film shows there, its color or a picture of the empty "
@@ -244,10 +245,15 @@ def _bounds(views: Mapping[str, View], key: str) -> tuple[np.ndarray, np.ndarray
     )
 
 
-def _meeting(eyes: np.ndarray, ahead: np.ndarray) -> tuple[np.ndarray, float]:
-    """Return the point nearest to lines (n, 3), (3,) [m], and how far off they are, rms [m]."""
+def _meeting(eyes: np.ndarray, ahead: np.ndarray, damping: float = 0.0) -> tuple[np.ndarray, float]:
+    """Return the point nearest to lines (n, 3), (3,) [m], and how far off they are, rms [m].
+
+    With `damping` they may be parallel.
+    """
     across = np.eye(3) - ahead[:, :, None] * ahead[:, None, :]  # planes across the rays
-    middle = np.linalg.solve(across.sum(axis=0), np.einsum("nij,nj->i", across, eyes))
+    middle = np.linalg.solve(
+        across.sum(axis=0) + damping * np.eye(3), np.einsum("nij,nj->i", across, eyes)
+    )
     off = np.einsum("nij,nj->ni", across, middle - eyes)
     return middle, float(np.sqrt((off * off).sum(axis=1).mean()))
 
@@ -256,7 +262,7 @@ def _apart(views: Mapping[str, View], eyes: np.ndarray, ahead: np.ndarray, key: 
     names, kept = list(views), [np.arange(len(views)) != k for k in range(len(views))]
     which = f"cameras of `{names[0]}` and `{names[-1]}`"
     if len(names) > 2:
-        worst = int(np.argmin([_meeting(eyes[rows], ahead[rows])[1] for rows in kept]))
+        worst = int(np.argmin([_meeting(eyes[rows], ahead[rows], TINY)[1] for rows in kept]))
         which = f"camera of `{names[worst]}`, without which the lines of sight meet best"
     return StudyError(
         f"`{key}`: the views do not overlap: no place is in the pictures of all. Check eye and "

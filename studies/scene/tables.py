@@ -25,7 +25,7 @@ LIMITS = {Gt: ("gt", "above"), Ge: ("ge", "of at least"), Lt: ("lt", "below"), L
 UNKNOWN, MISSING, NO_KIND = "unexpected_keyword_argument", "missing", "union_tag_not_found"
 # A misspelt key hides a key that is missing because of it, or a wrong type.
 ORDER = (UNKNOWN, MISSING, NO_KIND, "union_tag_invalid", "value_error")
-# How other names of a number begin: nothing is spelt like it.
+# How other names of a number begin, which are spelt too differently to be guessed.
 SYNONYMS = {"young": "E", "elastic": "E", "poisson": "nu", "rho": "density"}
 SMALLEST, LARGEST = 1e-100, 1e30  # beyond, products of numbers are 0 or infinite
 T = TypeVar("T")

@@ -550,8 +550,8 @@ def test_fits_of_views_say_how_far_they_are_off(tmp_path):
         (tmp_path / run / "result.json").write_text(json.dumps(result))
     rows = [dict(zip(hulls.FITS, row, strict=True)) for row in hulls.fit_rows(tmp_path, "bird", 3)]
     assert [(row["edges"], row["number"], row["start"], row["off"]) for row in rows] == [
-        ("3 cm", "E", "5e+05", "0.046"), ("3 cm", "nu", "0.4", "0.020"),
-        ("2 cm", "E", "9e+04", "0.004"), ("2 cm", "nu", "0.32", "0.020"),
+        ("0.03", "E", "5e+05", "0.046"), ("0.03", "nu", "0.4", "0.020"),
+        ("0.02", "E", "9e+04", "0.004"), ("0.02", "nu", "0.32", "0.020"),
     ]  # fmt: skip
     assert [row["holds"] for row in rows] == ["no", "yes", "no", "yes"]
     assert {row["verdict"] for row in rows} == {"found"}

@@ -36,7 +36,7 @@ class PointData:
     # (n_times, n_points, 3) [m], or (n_times, n_points, 2) [pixels] of the whole film, column
     # and row, without distortion; NaN where a point is missing
     values: np.ndarray
-    units: str | None = "m"  # of places in space in a file; None where it does not say
+    units: str | None = "m"  # of the places in a file; None where it does not say
 
     @property
     def is_in_picture(self) -> bool:
@@ -141,7 +141,7 @@ def read_tracker(text: str, path: Path, key: str) -> PointData:
             if not texts[0]:
                 continue
             at = f"`{key}.file`: line {number} of {path}"
-            time, x, y = (number_of(text, at) for text in texts)
+            time, x, y = (number_of(text, at, mark=cut) for text in texts)
             if not math.isfinite(time):
                 raise StudyError(f"{at} must have a time, got {texts[0]!r}.")
             add_row(rows, name, time, (x, y, math.nan if math.isnan(x + y) else 0.0), where=at)
@@ -166,10 +166,12 @@ def cut_at(header: str) -> str:
     return next((mark for mark in ("\t", ";", ",") if mark in header), r"\s+")
 
 
-def number_of(text: str, where: str, *, needed: bool = False) -> float:
-    """Return a number with a point or a comma; NaN of an empty cell that is not `needed`."""
+def number_of(text: str, where: str, *, mark: str, needed: bool = False) -> float:
+    """Return a number with a point, or a comma if no `mark` between cells; NaN of an empty cell."""
     try:
-        number = float(text.replace(",", ".")) if text or needed else math.nan
+        number = (
+            float(text if mark == "," else text.replace(",", ".")) if text or needed else math.nan
+        )
     except ValueError:
         number = math.inf
     if math.isinf(number) or (needed and math.isnan(number)):

@@ -163,7 +163,9 @@ def _read_csv(text: str, path: Path, key: str) -> PointData:
                 raise StudyError(f"{where}: `point` must be a name, got an empty cell.")
             is_seen = any(cells[name] for name in columns)
             time, *place = (
-                number_of(cells[name], f"{where}: `{name}`", needed=name == "time" or is_seen)
+                number_of(
+                    cells[name], f"{where}: `{name}`", mark=mark, needed=name == "time" or is_seen
+                )
                 for name in ("time", *columns)
             )
             add_row(rows, cells["point"], time, tuple(place), where=where)

@@ -212,7 +212,8 @@ CASES = {
             [f"`bodies.duck`: Unknown key `{other}`. Did you mean `{name}`?"],
         )
         for name, others in {
-            "E": ("youngs_modulus", "young_modulus", "Young"),
+            "E": ("youngs_modulus", "young_modulus", "Young", "elastic_modulus"),
+            "density": ("rho",),
             "nu": ("poisson", "poisson_ratio", "poissons_ratio"),
         }.items()
         for other in others
