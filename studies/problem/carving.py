@@ -177,8 +177,9 @@ def _excess(fields: np.ndarray, spacing: float) -> tuple[float, float]:
     """
     n = len(fields)
     others = [_volume(np.delete(fields, k, axis=0).min(axis=0), spacing) for k in range(n)]
-    each = n / 6.0 * (np.array(others) - _volume(fields.min(axis=0), spacing))
-    mean = float(each.mean())
+    whole = _volume(fields.min(axis=0), spacing)
+    each = n / 6.0 * (np.array(others) - whole)
+    mean = n / 6.0 * float(np.mean(others) - whole)
     return mean, float(np.square(each).mean()) / mean if mean else 0.0
 
 
