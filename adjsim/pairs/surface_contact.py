@@ -240,7 +240,7 @@ class SurfaceContact(Force):
 
         Edges in the plane of a face go through it where one of two surfaces is shifted a little.
         Where surfaces only touch, one of eight ways parts them, as a box in a corner; or else one
-        surface of one piece, a little smaller, is apart from the other and outside, as a box in a slot.
+        surface of one piece, a little smaller, is apart and outside, as a box in a slot.
         """
         if len(self.surfaces) == 1:
             return self.crossing(x)

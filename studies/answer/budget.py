@@ -45,7 +45,7 @@ Source: BIPM, Guide to the expression of uncertainty in measurement (GUM), JCGM 
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -144,7 +144,7 @@ def declared_changes(
     ]
 
     def between(ends: Sequence[SceneProblem], factor: float) -> Jacobian:
-        """Return how the residuals of the first problem differ from the second's, times a factor."""
+        """Return how residuals of the first problem differ from the second's, times a factor."""
         seen, tan_rows = [end.seen_at(theta) for end in ends], []
         for k, (record, far, near) in enumerate(zip(records, *seen, strict=True)):
             if precise.observers[k].IS_CARRIED:  # other vertices carry the places of a larger body

@@ -172,8 +172,9 @@ def hull(views: Mapping[str, View], cells: int, key: str) -> Hull:
 def _excess(fields: np.ndarray, spacing: float) -> tuple[float, float]:
     """Return the volume by which a hull is larger than a smooth body, evenly and weighted [m3].
 
-    The first is the mean over views of what leaving each out shows, the second is weighted by it: a round body's views show alike, and of a flat side few views show all. Of what no set of
-    the views shows, such as a hole that none looks into, it knows nothing.
+    The first is the mean over views of what leaving each out shows, the second is weighted by it: a
+    round body's views show alike, and of a flat side few views show all. Of what no set of the
+    views shows, such as a hole that none looks into, it knows nothing.
     """
     n = len(fields)
     others = [_volume(np.delete(fields, k, axis=0).min(axis=0), spacing) for k in range(n)]
