@@ -138,6 +138,8 @@ def test_cameras_that_look_at_different_places():
     message = refusal({**seen, "away": away})
     assert "the views do not overlap" in message
     assert "of the camera of `away`, without which" in message
+    opposite = views((0.0, 0.0), (180.0, 0.0))
+    assert "of the camera of `away`" in refusal({**opposite, "away": away})
     beside = MIDDLE + np.array([0.0, 2.2 * RADIUS, 0.0])
     camera = posed(looking(90.0, 9.0, target=beside), np.zeros(3))
     message = refusal({**seen, "beside": View(seen["film0"].mask, camera)})

@@ -64,6 +64,7 @@ def test_points_of_a_picture_are_undistorted(tmp_path):
         ("time,point,x,y,z\n0,a,1,2\n", {}, ["line 2", "5 cells"]),
         ("time,point,x,y,z\n0,a,1,2,3,4\n", {}, ["line 2", "5 cells"]),
         ("time,point,x,y,z\n0,a,1,,3\n", {}, ["line 2", "`y`", "''"]),
+        ('time,point,x,y,z\n0,a,"1,000",2,3\n', {}, ["line 2", "`x`", "'1,000'"]),
         ("time,point,x,y,z\n0,,1,2,3\n", {}, ["line 2", "`point`"]),
         ("time,point,x,y,z\n0,a,1,2,3\n0,a,1,2,3\n", {}, ["line 3", "'a' at time 0 after"]),
         ("time,point,x,y,z\n0,a,1,2,3\n0.2,a,1,2,3\n0.1,a,1,2,3\n", {}, ["line 4", "sort the"]),
