@@ -213,7 +213,6 @@ CASES = {
         )
         for name, others in {
             "E": ("youngs_modulus", "young_modulus", "Young", "elastic_modulus"),
-            "density": ("rho",),
             "nu": ("poisson", "poisson_ratio", "poissons_ratio"),
         }.items()
         for other in others
