@@ -1,7 +1,7 @@
 """Sphinx: the wall of films of the first page, and the page of scenes, which its tiles lead to.
 
 Both stand in the place of a comment, `<!-- scene wall -->` and `<!-- scenes -->`. The films are
-those that `scene_films.py` wrote, the titles those of the scene files, and the results the rows of
+written by `scene_films.py`, the titles come from the scene files, and the results from the rows of
 studies.md. A comment `<!-- index: photo, film -->` has words by which the search finds a page.
 """
 

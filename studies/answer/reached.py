@@ -35,7 +35,7 @@ def judge_control(
             {"status": result.status.name},
         )
     bars = _held(goal, size, measured)
-    numbers = {**measured, "thresholds": bars_of(goal, size)}
+    numbers = {**measured, "thresholds": _bars_of(goal, size)}
     text = "; ".join(words for words, _ in bars)
     text = f"{text[:1].upper()}{text[1:]}."
     if bars and all(is_held for _, is_held in bars):
@@ -58,7 +58,7 @@ def judge_control(
     )
 
 
-def bars_of(goal: Goal, size: float) -> dict[str, float]:
+def _bars_of(goal: Goal, size: float) -> dict[str, float]:
     """Return what counts, by name: the gain, or distance and, unless told states, cover."""
     if goal.gain is not None:
         return {"gain": goal.gain}
@@ -68,7 +68,7 @@ def bars_of(goal: Goal, size: float) -> dict[str, float]:
 
 def _held(goal: Goal, size: float, measured: Mapping[str, float]) -> list[tuple[str, bool]]:
     """Return each measure that has a bar in words, and whether the bar is held."""
-    bars = bars_of(goal, size)
+    bars = _bars_of(goal, size)
     cover, distance, gain = (measured.get(name) for name in ("cover", "distance", "gain"))
     measures = []
     if gain is not None and "gain" in bars:

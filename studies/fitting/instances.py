@@ -95,7 +95,7 @@ class Instances:
             )
         if kind == MEASURE:
             lines.append(f"  the goal is reached in {table['reached']} of {ended}")
-        lines += failure_lines(table["failed"], table["count"])
+        lines += _failure_lines(table["failed"], table["count"])
         simulated = [observation.simulate for observation in self.file.observations.values()]
         if any(simulate is not None and simulate.noise > 0.0 for simulate in simulated):
             lines += covered(records)
@@ -208,7 +208,7 @@ def _errors(fit: SceneFit, solved: Solution) -> dict[str, Any]:
 
 def _table(records: Records, published: Mapping[str, float]) -> dict[str, Any]:
     """Return median and worst of every parameter, and the worst instance, of those that ended."""
-    ended, failed = parted(records)
+    ended, failed = _parted(records)
     paths = list(ended[0]["errors"])
     errors = np.array([[record["errors"][path]["mean"] for path in paths] for record in ended])
     losses = errors * [-1.0 if path in GAINS else 1.0 for path in paths]  # the largest is the worst
@@ -239,7 +239,7 @@ def _table(records: Records, published: Mapping[str, float]) -> dict[str, Any]:
     }
 
 
-def parted(records: Records) -> tuple[Records, Records]:
+def _parted(records: Records) -> tuple[Records, Records]:
     """Return the records of instances that ended, and of those that failed; raise if all did."""
     failed = [record for record in records if record.get("status") == FAILED]
     if len(failed) == len(records):
@@ -272,7 +272,7 @@ def csv_text(lines: Sequence[Sequence[Any]]) -> str:
     return out.getvalue()
 
 
-def failure_lines(failed: Records, count: int) -> list[str]:
+def _failure_lines(failed: Records, count: int) -> list[str]:
     """Return which of so many instances failed and why, in a few lines, if any did."""
     if not failed:
         return []

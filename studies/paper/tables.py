@@ -156,8 +156,8 @@ OF_TABLE = (
 )
 OF_COUNT = "Instances; by default 200, 200 and 100."
 OF_METHOD = (
-    "May be repeated; by default all but reinforce. film: from its pixels; states: told where "
-    "nodes are; average, random: guesses."
+    "May be repeated; by default all but reinforce. film: from pixels alone; states: 3-D "
+    "supervision; average, random: guesses."
 )
 CHEAP = (Method.FILM, Method.STATES, Method.AVERAGE, Method.RANDOM)
 

@@ -338,7 +338,7 @@ def _ways(
 ) -> list[tuple[np.ndarray, int]]:
     """Return the way from each start to the end, (n, 2), and how many steps of it are known.
 
-    The evaluations are those of one search, whose start is the one that is nearest to the first.
+    All evaluations belong to one search, which began at the start nearest to the first of them.
     """
     ends = np.array(data.get("theta", np.zeros((2, 0))))
     steps = [

@@ -38,7 +38,7 @@ def instances_section(files: FigureFiles) -> Section | None:
         what += " Published is what the gradSim paper reports." * is_published
     return section(
         f"{instances['count']} random instances",
-        *failed_blocks(instances["failed"], instances["count"]),
+        *_failed_blocks(instances["failed"], instances["count"]),
         table(head, lines, strong=(1,)),
         charts(drawn),
         Text(
@@ -49,7 +49,7 @@ def instances_section(files: FigureFiles) -> Section | None:
     )
 
 
-def failed_blocks(failed: list[dict[str, Any]], count: int) -> list[Block | None]:
+def _failed_blocks(failed: list[dict[str, Any]], count: int) -> list[Block | None]:
     """Return how many instances did not end, and why."""
     text = f"{len(failed)} of {count} instances failed. All numbers are those of the others."
     rows = [[record["instance"], record["reason"]] for record in failed]

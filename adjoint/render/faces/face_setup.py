@@ -200,7 +200,7 @@ def pixel_face_vjp_body(f, scene, x, adj_faces, adj_face_colors, slots):
 def face_vjp_body(f, scene, x, adj_faces, adj_face_colors, adj_scene, row, slots):
     """Face f: write the adjoints of its corners into its slots.
 
-    Adds to those of lights and, in `row`, of materials in `adj_scene`.
+    Adds to `adj_scene` the adjoints of lights and, in `row`, of materials.
     """
     if scene.by_pixel[f]:
         pixel_face_vjp_body(f, scene, x, adj_faces, adj_face_colors, slots)

@@ -233,7 +233,7 @@ def pixel_color_vjp(f, w, light, faces, scene, adj_rgb, adj_scene, row, records,
 
     The w_k `shared` are what corner k gets: adjoints of its colour or its uv, of its normal and
     of its vector towards the eye. Adds to the adjoints of lights and, in `row`, of materials in
-    `adj_scene`. Writes record k for those of texels.
+    `adj_scene`. Writes the adjoints of texels to record k.
     """
     n, s = pixel_light(f, w, light, faces, scene)  # (1) replayed
     C = pixel_albedo(f, w, scene)  # (2) replayed

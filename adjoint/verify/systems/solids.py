@@ -35,7 +35,7 @@ def rollout_problem(
 ) -> Problem:
     """Return the rollout of a scene as a problem: its fields at two frames.
 
-    Without `margins` of a scene they are those of its contacts.
+    A scene without `margins` takes the margins of its contacts.
     """
     scene = build(n_steps)
     point = scene.parameters()
