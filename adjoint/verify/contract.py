@@ -103,6 +103,13 @@ def packed_forces(force, x, v, **options):
 class ForceContract(ABC):
     """Rungs of the ladder that hold for any force."""
 
+    def __init_subclass__(cls) -> None:
+        """Raise on a test class that lacks a method: pytest would leave it out without a word."""
+        every = {name: getattr(cls, name, None) for name in dir(cls)}
+        lacking = [name for name, it in every.items() if getattr(it, "__isabstractmethod__", False)]
+        if lacking and cls.__name__.startswith("Test"):
+            raise TypeError(f"{cls.__name__} must define {', '.join(lacking)}.")
+
     @abstractmethod
     def make(self, rng: np.random.Generator) -> Any:
         """A force with one tile more than it fills, parameters all different from zero."""

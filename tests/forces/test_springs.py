@@ -64,6 +64,11 @@ class TestSprings(InternalForceContract):
         assert np.vdot(drag, v) < 0.0
 
 
+def test_a_test_class_that_pytest_would_leave_out_is_refused():
+    with pytest.raises(TypeError, match="TestFoo must define at_rest, energy, make, state"):
+        type("TestFoo", (InternalForceContract,), {})
+
+
 class TestEqualSprings(TestSprings):
     """One number for all: its cotangent is a sum over the springs."""
 
