@@ -83,7 +83,7 @@ def hvp(
         If x or the direction is not finite, they or a gradient are laid out otherwise, or
         `accuracy` is not above 0.
     ArithmeticError
-        If the gradient cannot be computed beside x, however small the step.
+        If the gradient cannot be computed or is not finite beside x, however small the step.
 
     Examples
     --------
@@ -143,6 +143,8 @@ def differentiate(
         h = first * 0.5**level
         try:
             ahead, behind = phi(h), phi(-h)
+            if not np.isfinite(ahead + behind).all():
+                raise FloatingPointError("The gradient is not finite beside x.")
         except ArithmeticError:
             if level == MOST_LEVELS - 1 and best is None:
                 raise

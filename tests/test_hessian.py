@@ -260,6 +260,11 @@ def test_a_gradient_that_is_none_far_away_is_taken_nearer():
     np.testing.assert_allclose(adjoint.hvp(near, np.array(1.0), np.array(1.0)), 6.0, rtol=1e-9)
 
 
+def test_a_gradient_that_is_not_finite_anywhere_is_refused():
+    with pytest.raises(FloatingPointError, match="gradient is not finite beside x"):
+        adjoint.hvp(lambda x: x + np.nan, np.array(1.0), np.array(1.0))
+
+
 def test_the_verifiers_refuse_a_wrong_product(rng):
     A = rng.standard_normal((4, 4))
     x = rng.standard_normal(4)
