@@ -3,6 +3,7 @@ r"""Joints with one free coordinate, on which motor, friction, spring and limits
 Adjoint: `adjoint/joints/joint.py`. Tests: `tests/joints/test_driven.py`.
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
@@ -47,7 +48,7 @@ def drive_parameters(
 
 
 @dataclass(frozen=True, eq=False)
-class DrivenJoint(FramedJoint):
+class DrivenJoint(FramedJoint, ABC):
     """A joint with one free coordinate q: friction, spring, limits and a motor act on it.
 
     Parameters
@@ -195,11 +196,11 @@ class DrivenJoint(FramedJoint):
         omega = 0.5 * np.cross(E, D, axis=-2).sum(axis=-1)
         return p, p_rate, omega, E @ self.axes(side)
 
+    @abstractmethod
     def _coordinates(
         self, a: tuple[np.ndarray, ...], b: tuple[np.ndarray, ...]
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return q and its rate of the motions of both sides."""
-        raise NotImplementedError
 
     def _about(self, side: str) -> np.ndarray:
         """Return z z^T of the axes of a side, (n_joints, 3, 3)."""
