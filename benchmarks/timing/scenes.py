@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pyvista
 
 from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.forces.hinges import Hinges
@@ -212,6 +211,8 @@ def make_ball(n_faces: int, look: str = FLAT) -> Ball:
 
 def icosphere(n_faces: int) -> tuple[np.ndarray, np.ndarray]:
     """Return points (n, 3) and faces (n_faces, 3) of an icosahedron cut in four k times."""
+    import pyvista  # not on every machine with a GPU
+
     level = round(math.log(n_faces / 20.0, 4))
     if n_faces != 20 * 4**level:
         raise ValueError(f"`n_faces` must be 20, 80, 320, 1280, 5120, ..., got {n_faces}.")
