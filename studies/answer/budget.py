@@ -208,14 +208,14 @@ def _changes_of_shapes(
     return columns, notes
 
 
-class DeclaredErrors(NamedTuple):
+class PropagatedErrors(NamedTuple):
     """The covariance of theta by m declared numbers, (p, p), and what each adds to its diagonal."""
 
     covariance: np.ndarray
     shares: np.ndarray  # (p, m); they add up to it but for what numbers share
 
 
-def declared_errors(
+def propagated_errors(
     J: Jacobian,
     C: Jacobian,
     r: np.ndarray | None,
@@ -225,7 +225,7 @@ def declared_errors(
     known: np.ndarray | float = KNOWN_BY_DATA,
     hidden: np.ndarray | None = None,
     law: Jacobian | None = None,
-) -> DeclaredErrors:
+) -> PropagatedErrors:
     """Return the covariance of theta by declared numbers, the largest by any camera's priors.
 
     J (n, p + l) are the changes of the residuals r (n,) by theta and what else may make up for
@@ -264,7 +264,7 @@ def declared_errors(
     variances = np.diagonal(covariances, axis1=1, axis2=2)
     worst, covariance = variances.argmax(axis=0), covariances[0]
     covariance = covariance + np.diag(variances.max(axis=0) - np.diag(covariance))
-    return DeclaredErrors(covariance, np.stack(shares)[worst, np.arange(p)])
+    return PropagatedErrors(covariance, np.stack(shares)[worst, np.arange(p)])
 
 
 def _second_moment(
@@ -396,7 +396,7 @@ def budget_at(
     leaning = [f"obstacles.{name}.tilt_error" for name in rubbing
                if f"{name}.restitution" not in parameters.paths]  # fmt: skip
     visible[[number.key in leaning for number in changes.numbers]] = HIDDEN
-    errors = declared_errors(
+    errors = propagated_errors(
         J,
         changes.residuals,
         None if is_rough else residuals,

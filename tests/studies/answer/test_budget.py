@@ -10,7 +10,7 @@ from studies.answer.budget import (
     STEP,
     budget_at,
     declared_changes,
-    declared_errors,
+    propagated_errors,
 )
 from studies.answer.intervals import intervals
 from studies.fitting.checking import expected_intervals
@@ -39,7 +39,7 @@ def changes(made):
     J = problem.residuals_and_jacobian(theta)[1]
     changes = declared_changes(problem, theta, made.declared)
     assert changes.notes == []
-    moved = declared_errors(J, changes.residuals, None, clusters_of_rows(problem))
+    moved = propagated_errors(J, changes.residuals, None, clusters_of_rows(problem))
     squares = {}
     for number, square in zip(changes.numbers, moved.shares.T, strict=True):
         squares[number.key] = squares.get(number.key, 0.0) + square
@@ -186,7 +186,7 @@ def test_a_camera_that_is_known_less_well_never_makes_an_interval_narrower(rng):
             J = np.concatenate([data * [1.0, error, error], np.diag([0.0, 1.0, 1.0])])
             J, C = Jacobian.of(J), Jacobian.of(slopes)
             of_camera = np.array([False, True, True])
-            widths.append(declared_errors(J, C, r, frames, is_camera=of_camera).covariance[0, 0])
+            widths.append(propagated_errors(J, C, r, frames, is_camera=of_camera).covariance[0, 0])
         widths = np.sqrt(widths)
         assert (np.diff(widths) >= -1e-3 * widths[:-1]).all()
         assert widths[0] > 0.0
@@ -201,7 +201,7 @@ def test_a_number_is_shown_as_well_as_the_camera_that_could_make_up_for_it(rng, 
     J = Jacobian.of(np.concatenate([np.stack([j, error * t], axis=1), prior]))
     C = Jacobian.of(np.append(3.0 * j + t, [0.0, 0.0])[:, None])
     frames = np.append(np.arange(200) // 10, [-1, -1])
-    moved = declared_errors(J, C, np.zeros(202), frames, is_camera=np.array([False, True]))
+    moved = propagated_errors(J, C, np.zeros(202), frames, is_camera=np.array([False, True]))
     left = error**2 + KNOWN_BY_DATA**2
     assert moved.covariance[0, 0] == pytest.approx(9.0 * left / (1.0 + left), rel=1e-6)
 
@@ -294,7 +294,7 @@ def test_what_the_residuals_show_of_a_number_is_not_counted_and_what_they_do_not
     J, C = Jacobian.of(np.append(J, [[0.0]], axis=0)), Jacobian.of(np.concatenate(rows))
 
     def shares(r):
-        return declared_errors(J, C, r, frames).shares[0]
+        return propagated_errors(J, C, r, frames).shares[0]
 
     quiet = 1e-3 * rng.standard_normal(n + 1)
     np.testing.assert_allclose(shares(quiet), [9.0, KNOWN_BY_DATA**2], rtol=0.1)
