@@ -64,7 +64,7 @@ class Instances:
 
     def search(self, folder: RunFolder, progress: EvaluationProgress, k: int) -> dict[str, Any]:
         """Return the record of instance k, which leaves its logs and its scene in the folder."""
-        fit, subfolder = self.make(k), inside(folder, place(k))
+        fit, subfolder = self.make(k), _subfolder(folder, k)
         subfolder.write_text(STUDY, to_toml(fit.file))
         solved = fit.solve(subfolder, progress)
         return {
@@ -108,12 +108,12 @@ class Instances:
         with EvaluationProgress(budget) as progress:
             records = [self.record(folder, progress, k) for k in range(count)]
             lines, worst = self.sum_up(folder, records)
-            fit, logs_in = self.make(worst), place(worst)
+            fit = self.make(worst)
             progress.prefix = f"instance {worst} once more, from its log"
             progress.begin()
-            solved = fit.solve(inside(folder, logs_in), progress)  # nothing is evaluated again
+            solved = fit.solve(_subfolder(folder, worst), progress)  # nothing is evaluated again
             progress.say("instances ended; certifying the worst one and drawing the report")
-            report = fit.finish(folder, solved, progress, logs_in=logs_in)
+            report = fit.finish(folder, solved, progress, logs_in=_folder_name(worst))
         return "\n".join([*lines, f"the worst, instance {worst}:", *report])
 
     def record(self, folder: RunFolder, progress: EvaluationProgress, k: int) -> dict[str, Any]:
@@ -157,18 +157,18 @@ def _run_apart(job: Instances, k: int) -> dict[str, bytes]:
         return {file.relative_to(folder.path).as_posix(): file.read_bytes() for file in files}
 
 
-def place(k: int) -> str:
+def _folder_name(k: int) -> str:
     """Return where in the run folder instance k keeps its logs and its result."""
     return f"instances/{k:03d}"
 
 
 def _result_name(k: int) -> str:
-    return f"{place(k)}/{run_folder.RESULT}"
+    return f"{_folder_name(k)}/{run_folder.RESULT}"
 
 
-def inside(folder: RunFolder, name: str) -> RunFolder:
-    """Return a folder in that of a run."""
-    return RunFolder(folder.file(f"{name}/{ITERATIONS}").parent)
+def _subfolder(folder: RunFolder, k: int) -> RunFolder:
+    """Return the folder of instance k in that of a run."""
+    return RunFolder(folder.file(f"{_folder_name(k)}/{ITERATIONS}").parent)
 
 
 def _errors(fit: SceneFit, solved: Solution) -> dict[str, Any]:
@@ -248,7 +248,7 @@ def _parted(records: Records) -> tuple[Records, Records]:
 
 
 def _as_csv(records: Records) -> str:
-    """Return one line per instance; one that failed has nothing but its status and the reason."""
+    """Return a line of CSV per instance; one that failed has only its status and the reason."""
     ended = next((record for record in records if record["status"] != FAILED), {})
     columns = [(path, key) for path, errors in ended.get("errors", {}).items() for key in errors]
     kind = ended.get("errors_are", "").replace(MEASURE, "")
@@ -262,11 +262,6 @@ def _as_csv(records: Records) -> str:
             continue
         cells = [record[key] for key in head[:5]] + [record["spectrum"]["condition"]]
         lines.append([*cells, *(record["errors"][path][key] for path, key in columns), None])
-    return csv_text(lines)
-
-
-def csv_text(lines: Sequence[Sequence[Any]]) -> str:
-    """Return lines of cells as CSV; None is an empty cell."""
     out = io.StringIO()
     csv.writer(out, lineterminator="\n").writerows(lines)
     return out.getvalue()
