@@ -281,10 +281,6 @@ class _Observing:
             return []
         return advice_on_fall(data.times, data.values, self.file.world.gravity, key)
 
-    def _sags(self, body: str) -> bool:
-        is_soft = isinstance(self.file.bodies[body], declared.Soft)
-        return is_soft and isinstance(self.built.system, Settled)
-
     def _carriers(
         self, name: str, body: str, places: np.ndarray
     ) -> tuple[scipy.sparse.csr_array, str]:
