@@ -94,7 +94,7 @@ class Model(System["State", "Trajectory"]):
         checks.freeze(self, "pinned", pinned | self._led_nodes())
 
     def _check_parts(self) -> None:
-        """Complain of forces and bodies that are none, or whose names do not serve."""
+        """Raise on forces and bodies that are none, or whose names cannot begin a path."""
         for where in ("forces", "bodies"):
             checks.mapping(where, getattr(self, where), "{'floor': ...}")
         for name, bodies in self.bodies.items():
@@ -244,7 +244,7 @@ class Model(System["State", "Trajectory"]):
         return replace_values(self, changed), replace_values(state, moved)
 
     def check_state(self, state: "State") -> None:
-        """Complain of a state that does not have the model's nodes and bodies."""
+        """Raise on a state that does not have the model's nodes and bodies."""
         checks.instance("state", state, State)
         if state.x.shape != (self.n_nodes, 3):
             raise ValueError(
@@ -288,7 +288,7 @@ class Model(System["State", "Trajectory"]):
 
 
 def _check_named(where: str, name: str, value: Any, kind: type) -> None:
-    """Complain of a part whose name cannot begin a path, or that is of the wrong class."""
+    """Raise on a part whose name cannot begin a path, or that is of the wrong class."""
     if not isinstance(name, str) or not name.isidentifier() or name in RESERVED_NAMES:
         raise ValueError(
             f"`{where}` must have names that are identifiers other than "

@@ -83,7 +83,7 @@ def warn_of_long_steps(model: System[S, T], dt: float, n_steps: int, step: TimeS
 
 
 def check_rollout(model: System[S, T], state: S, dt: float, n_steps: int) -> int:
-    """Complain of what does not fit together; return `n_steps` as a Python integer."""
+    """Raise on what does not fit together; return `n_steps` as a Python integer."""
     checks.positive("dt", checks.array("dt", dt, ()))
     n_steps = checks.whole("n_steps", n_steps, 1)
     if not (LEAST_DT < dt < 1.0 / LEAST_DT and n_steps <= MOST_STEPS):

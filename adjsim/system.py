@@ -79,7 +79,7 @@ class System(ABC, Generic[S, T]):
 
     @abstractmethod
     def check_state(self, state: S) -> None:
-        """Complain of an initial state that does not fit."""
+        """Raise on an initial state that does not fit."""
 
     def stable_dt(self) -> float:
         """Estimate the largest stable step [s]; inf where there is no estimate."""

@@ -80,7 +80,7 @@ class Batch(System[Sequence[State], list[Trajectory]]):
         return min(model.stable_dt() for model in self.models)
 
     def check_state(self, state: Sequence[State]) -> None:
-        """Complain of states that do not fit, one for each world."""
+        """Raise on states that do not fit, one for each world."""
         states = checks.one_each("state", state, self.n_worlds, "world")
         for world, (model, world_state) in enumerate(zip(self.models, states, strict=True)):
             try:

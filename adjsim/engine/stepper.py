@@ -240,7 +240,7 @@ class ModelStepper(Stepper[Any, Any]):
         )
 
     def check_finite(self, finite: np.ndarray, k0: int, rows: np.ndarray, fields: Fields) -> None:
-        """Complain if fewer steps stayed finite than were to be done, or mark the worlds."""
+        """Raise if fewer steps stayed finite than were to be done, or mark the worlds."""
         done = int(finite.min())
         if done >= len(rows) - 1:
             return
@@ -503,7 +503,7 @@ class CudaStepper(ModelStepper):
 def keeps_no_points(n_nodes: int, n_rows: int) -> bool:
     """Whether states are kept without the points of bodies: where these are the most of them.
 
-    On the CPU: a GPU compiles the function that places them anew for every loop, and a copy may
+    On the CPU: a GPU compiles the function that places them again for every loop, and a copy may
     contract differently and lose the bits.
     """
     return n_rows > 2 * n_nodes

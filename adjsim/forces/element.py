@@ -174,7 +174,7 @@ class Force:
         return {}
 
     def check_steps(self, n_steps: int, name: str) -> None:
-        """Complain by `name` of what does not fit a rollout of `n_steps` steps."""
+        """Raise by `name` on what does not fit a rollout of `n_steps` steps."""
         for key, rows in self.series_steps().items():
             if rows != n_steps:
                 raise ValueError(

@@ -107,7 +107,7 @@ class ExternalForces(Force):
         return steps_of(self, {"force": self._full_shape})
 
     def check_steps(self, n_steps: int, name: str) -> None:
-        """Complain of a series of another length; warn of a window that never opens."""
+        """Raise on a series of another length, warn of a window that never opens."""
         super().check_steps(n_steps, name)
         if self.window is not None and self.window[0] >= n_steps:
             warnings.warn(

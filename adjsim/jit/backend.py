@@ -193,7 +193,7 @@ def loop_kernel(loop: Callable) -> Callable:
 
 
 def specialise(template: Callable, name: str, **bindings: Any) -> Callable:
-    """Return a copy of a function with another name and some of its globals bound anew.
+    """Return a copy of a function with another name and some of its globals bound again.
 
     A closure over a compiled function is never found again in Numba's cache, since the
     pickled cell differs from process to process; a global is no part of Numba's key.

@@ -1,6 +1,6 @@
 """Calls of compiled functions by number: a table of addresses instead of arguments.
 
-A loop that takes functions as arguments is typed by them and unpacks them anew in every
+A loop that takes functions as arguments is typed by them and unpacks them again in every
 call, 0.2 ms each, and two models of other lengths are two loops. A table of addresses is an
 array like any other: the loop is compiled once, and a call of it costs microseconds. The
 functions are called, never inlined, so every loop gets the same bits from them. They must not

@@ -35,7 +35,7 @@ def cache_base() -> Path:
         warn_once(
             "folder",
             f"others own {base} or can write to it, so no kernels are kept there: name a folder "
-            "of yours in NUMBA_CACHE_DIR, or remove it and it is made anew",
+            "of yours in NUMBA_CACHE_DIR, or remove it and it is made again",
         )
     return private_folder(_last_resort())
 

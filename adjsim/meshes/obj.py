@@ -15,7 +15,7 @@ KINDS = {"v": "vertices", "vt": "texture coordinates", "vn": "normals"}
 
 
 def check_corners(path: Path) -> None:
-    """Complain of a face of an .obj file that names something it does not have.
+    """Raise on a face of an .obj file that names something it does not have.
 
     Raises
     ------

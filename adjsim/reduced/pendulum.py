@@ -150,7 +150,7 @@ class Pendulum(System[PendulumState, PendulumTrajectory]):
         return replace_values(self, parameters), replace_values(state, initial)
 
     def check_state(self, state: PendulumState) -> None:
-        """Complain of a state of another pendulum."""
+        """Raise on a state of another pendulum."""
         checks.instance("state", state, PendulumState)
         checks.array("state.angle", state.angle, self.SHAPE, hint=f"As a {self._name} has.")
 
@@ -213,7 +213,7 @@ class PendulumStepper(Stepper[PendulumState, PendulumTrajectory]):
         self.check_finite(finite, k0, len(rows) - 1)
 
     def check_finite(self, finite: Any, k0: int, n_steps: int) -> None:
-        """Complain if fewer steps stayed finite than were to be done."""
+        """Raise if fewer steps stayed finite than were to be done."""
         done = int(to_host(finite)[0])
         if done < n_steps:
             step = k0 + done

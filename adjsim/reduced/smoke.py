@@ -150,7 +150,7 @@ class Smoke(System[SmokeState, SmokeTrajectory]):
         return self, replace_values(state, named)
 
     def check_state(self, state: SmokeState) -> None:
-        """Complain of a state on another grid."""
+        """Raise on a state on another grid."""
         checks.instance("state", state, SmokeState)
         checks.array("state.density", state.density, self.shape, hint="As `Smoke.shape` says.")
 
@@ -204,7 +204,7 @@ class SmokeStepper(Stepper[SmokeState, SmokeTrajectory]):
         return self.xp.isfinite(velocity.sum() + density.sum())
 
     def check_finite(self, finite: Any, k0: int) -> None:
-        """Complain if a step did not stay finite."""
+        """Raise if a step did not stay finite."""
         kept = to_host(finite)
         if not kept.all():
             step = k0 + int(np.argmin(kept))

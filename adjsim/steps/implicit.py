@@ -12,7 +12,7 @@ Newton's method from v+ = v, with the sparse factors of
     A = M - dt D - dt^2 K,   K = df/dx,   D = df/dv at (x+, v+)                       (2)
 
 which is not symmetric with friction or viscosity. A serves again while the residual falls to less
-than `SLOW` of what it was, and is made anew where it does not. A step of Newton's is halved while
+than `SLOW` of what it was, and is made again where it does not. A step of Newton's is halved while
 the residual grows or is not finite. Where no step helps, as where a cloth buckles, masses are added
 until A is positive definite, and steps go on down the potential (`adjsim/descent.py`).
 
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from scipy.sparse.linalg import SuperLU
 
 
-SLOW = 0.5  # of the residual before: factors that do no better are made anew
+SLOW = 0.5  # of the residual before: factors that do no better are made again
 LEAST_PART = 0.125  # of a step: where the residual falls only along less, it leads into a trap
 PARTS = 0.5 ** np.arange(MOST_HALVES)
 PIVOT = 0.1  # of the largest number in its column: a smaller diagonal is not divided by

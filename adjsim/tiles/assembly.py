@@ -356,7 +356,7 @@ COUNTS = (U1, U1, U1, U1)
 
 def element_tiles(lo, hi, row, step, table, nodes, fields, rows, out, scratch):
     """Do the elements of tiles lo to hi of the force in `row` of the table."""
-    # Not in the loop, where LLVM would read them anew, since what a lane writes may overlap them.
+    # Not in the loop, where LLVM would read them again, since what a lane writes may overlap them.
     offsets = block_offsets(table, row, step)
     for tile in range(lo, hi):
         t = np.uint64(tile)

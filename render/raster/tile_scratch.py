@@ -38,7 +38,7 @@ def tile_size(tiles: Tiles, grid: TileGrid) -> TileSize:
 
 
 class _Rooms(threading.local):
-    """The rooms of each thread: to make them anew is a tenth of a small image on two threads."""
+    """The rooms of each thread: to make them again is a tenth of a small image on two threads."""
 
     def __init__(self) -> None:
         self.kept: dict[Any, tuple[TileSize, Any]] = {}

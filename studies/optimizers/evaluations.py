@@ -1,7 +1,7 @@
 r"""Evaluations of a problem, logged line by line, and replayed when a run is resumed.
 
 An optimizer is deterministic, so the sequence of its requests is a function of the
-answers. A resumed run starts the optimizer anew and answers from the log until the log
+answers. A resumed run starts the optimizer again and answers from the log until the log
 is used up: the same numbers to the bit, for SciPy's optimizers too, whose state cannot
 be stored. Numbers are written with all their digits.
 

@@ -95,7 +95,7 @@ def lbfgsb(
 
 
 class _Restart(Exception):  # noqa: N818 -- no error
-    """Raised where SciPy's method must begin anew, from the best theta so far."""
+    """Raised where SciPy's method must begin again, from the best theta so far."""
 
 
 class _Slopes:

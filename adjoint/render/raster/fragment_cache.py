@@ -61,7 +61,7 @@ def in_one_block(*wanted: tuple[tuple[int, ...], Any]) -> list[np.ndarray]:
     """Return empty arrays of these shapes and types, one after the other in one block of memory.
 
     Several large blocks that are given back together go back to the system, which hands them
-    out anew page by page: a third of the time of a small image. One is there for the next record.
+    out again page by page: a third of the time of a small image. One is there for the next record.
     """
     sizes = [math.prod(shape) * np.dtype(dtype).itemsize for shape, dtype in wanted]
     steps = (-(-size // LINE) * LINE for size in sizes)
@@ -202,7 +202,7 @@ def draw_kept(
 
 
 def recall_frame(job: Job, frame: int, kept_frame: KeptFrame | None) -> KeptFrame:
-    """Return what was kept of a frame, or the frame set up anew, with nothing kept."""
+    """Return what was kept of a frame, or the frame set up again, with nothing kept."""
     if kept_frame is not None:
         return kept_frame
     ready = setup_frame(job, frame)
