@@ -250,6 +250,11 @@ def _check_settles(name: str, body: Any, joined_ones: set[str]) -> None:
             f"`bodies.{name}` must be soft, cloth or springs where `world.motion` is "
             f'"equilibrium", got {body.kind}. Take it out, or let it move.'
         )
+    if (body.velocity, body.spin) != ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0)):
+        raise StudyError(
+            f"`bodies.{name}.velocity` and `spin` must be left out where `world.motion` is "
+            '"equilibrium", since nothing moves.'
+        )
     if body.held is None and name not in joined_ones:
         raise StudyError(
             f"`bodies.{name}.held` is missing: where `world.motion` is "

@@ -115,6 +115,9 @@ def test_what_cannot_rest_is_refused_or_says_why():
     loose = Soft(mesh="box", cells=(1, 1, 1), E=1e5)
     with pytest.raises(StudyError, match=r"`bodies.b.held` is missing"):
         build(Scene(bodies={"b": loose}, world=World(motion="equilibrium")))
+    thrown = Soft(mesh="box", cells=(1, 1, 1), E=1e5, velocity=(1.0, 0.0, 0.0))
+    with pytest.raises(StudyError, match=r"`bodies.b.velocity` and `spin` must be left out"):
+        build(Scene(bodies={"b": thrown}, world=World(motion="equilibrium")))
     free = {"beam.viscosity": {"start": 1.0}}
     with pytest.raises(StudyError, match=r"viscosity.* has no effect"):
         check_scene(scene_from_dict({**TABLES, "free": free}, Path()))
