@@ -6,6 +6,7 @@ that carry derivatives, `# (1)` to `# (n)`, or when it has a kind of force.
 
 import ast
 import re
+from collections import Counter
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -98,6 +99,7 @@ VAGUE = {"one", "own", "found", "part", "given", "known", "made", "shown"}
 VAGUEST = {"one", "own", "found", "part"}
 # No function binds two of `VAGUE`, nor any of `VAGUEST`
 PLAINLY_NAMED = ("adjsim", "render", "adjoint", "studies", "benchmarks", "baselines")
+ALONE = re.compile(r"\n\n\ndef ([a-z]\w*)")  # a function of a file, without a decorator
 TAKES_FOUND = ("equilibrium_jvp", "equilibrium_vjp")  # a parameter that users may name
 CLEAN = tuple(MAY_IMPORT)
 COLUMN = re.compile(r"(?:^|[._])(?:params|consts|series)\[(?:.*?(?:, |:))?[1-9]\d*(?:[:,].*)?\]$")
@@ -316,9 +318,24 @@ def columns_by_number(root):
     ]
 
 
+def public_for_no_one(root):
+    """Functions of studies that only their own file names, and that start with no underscore."""
+    paths = python_files(root, *MAY_IMPORT, "tests")
+    texts = {path: (root / path).read_text() for path in paths}
+    users = Counter(name for text in texts.values() for name in set(re.findall(r"\w+", text)))
+    return [
+        f"{path} {name}"
+        for path, text in texts.items()
+        if path.parts[0] == "studies" and "tasks" not in path.parts
+        for name in ALONE.findall(text)
+        if users[name] == 1
+    ]
+
+
 RULES = [
     against_the_arrow, outside_of_jit, outside_of_bridges, without_partner, serial_loops,
     import_cycle, against_the_floors, many_parameters, vague_names, columns_by_number,
+    public_for_no_one,
 ]  # fmt: skip
 
 
@@ -349,6 +366,7 @@ def test_a_tree_that_breaks_every_rule_is_caught(tmp_path):
         "studies/guess.py": "from baselines.videos import read_videos\n",
         "benchmarks/vague.py": "def f(given):\n    def g(part): ...\n",
         "studies/fine.py": "import adjoint\nimport adjsim.model\nfrom render import camera\n",
+        "studies/alone.py": "import adjoint\n\n\ndef helper(): ...\n\n\ndef _helper(): ...\n",
         "studies/one.py": "def f():\n    from studies import other\n",
         "studies/other.py": "if TYPE_CHECKING:\n    from studies.one import f\n",
         "studies/runs/low.py": "if TYPE_CHECKING:\n    from studies.answer.kinks import Kink\n",
@@ -399,3 +417,4 @@ def test_a_tree_that_breaks_every_rule_is_caught(tmp_path):
         "benchmarks/vague.py g: part",
     ]
     assert columns_by_number(tmp_path) == ["adjoint/row.py p.adj_params[:, 2]"]
+    assert public_for_no_one(tmp_path) == ["studies/alone.py helper"]

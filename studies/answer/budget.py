@@ -424,7 +424,7 @@ def budget_at(
     others = {NAMES[name]: width for name, width in widths.items() if name in NAMES}
     left = total**2 - sum(np.square(width) for width in (*others.values(), *of_numbers.values()))
     left = np.maximum(left, 0.0)
-    noise, camera = np.minimum(noise, left), camera_share(parameters, jacobian)[chosen]
+    noise, camera = np.minimum(noise, left), _camera_share(parameters, jacobian)[chosen]
     parts = {
         "noise": np.sqrt(noise * (1.0 - camera)),
         "what is left unexplained (grows with the misfit)": np.sqrt(
@@ -480,7 +480,7 @@ def _thickness(
     return notes
 
 
-def camera_share(parameters: Parameters, jacobian: Jacobian) -> np.ndarray:
+def _camera_share(parameters: Parameters, jacobian: Jacobian) -> np.ndarray:
     """Return the part of each variance of theta that is due to fitted cameras, (p,)."""
     is_camera = _of_cameras(parameters)
     share = np.zeros(len(is_camera))

@@ -302,7 +302,7 @@ def _directions(theta: np.ndarray, seed: int) -> np.ndarray:
 def _sweep(
     problem: SceneProblem, theta: np.ndarray, direction: np.ndarray, eps0: float
 ) -> tuple[TaylorTest, int]:
-    drawn = kept_images(problem)
+    drawn = _kept_images(problem)
     smooth = smooth_pixels(problem, theta, direction, eps0, drawn=drawn)
     loss_at, gradient = partial_loss(problem, smooth, drawn)
     test = taylor_test(
@@ -314,7 +314,7 @@ def _sweep(
     return test, int(np.sum(~smooth))
 
 
-def kept_images(problem: SceneProblem) -> Images:
+def _kept_images(problem: SceneProblem) -> Images:
     """Return what gives the images at a point, and draws those of a sweep once if they are few.
 
     Most of its points are asked for twice: to find pixels that jump, and for the loss without them.

@@ -218,17 +218,17 @@ def judge_each(evidence: Evidence) -> dict[str, str]:
 def judge(evidence: Evidence) -> Verdict:
     """Return the verdict on an answer."""
     tests = (
-        not_finished,
+        _not_finished,
         at_a_bound,
-        evaluations_spent,
-        stands_still,
-        fails_the_trial,
-        misses_simulated,
-        does_not_explain,
-        is_too_coarse,
-        not_determined,
-        several_answers,
-        misses_truth,
+        _evaluations_spent,
+        _stands_still,
+        _fails_the_trial,
+        _misses_simulated,
+        _does_not_explain,
+        _is_too_coarse,
+        _not_determined,
+        _several_answers,
+        _misses_truth,
     )
     verdict = next((failed for test in tests if (failed := test(evidence)) is not None), None)
     if verdict is not None and verdict.kind is Kind.NOT_FINISHED:
@@ -257,7 +257,7 @@ def _with_unexplained(verdict: Verdict, evidence: Evidence) -> Verdict:
     return Verdict(verdict.kind, f"{misfit} {verdict.reason}", numbers)
 
 
-def not_finished(evidence: Evidence) -> Verdict | None:
+def _not_finished(evidence: Evidence) -> Verdict | None:
     """Return the verdict of a search with a step left that matters."""
     if evidence.status is Status.NOT_FINITE or not np.isfinite(evidence.loss):
         return Verdict(
@@ -295,7 +295,7 @@ def not_finished(evidence: Evidence) -> Verdict | None:
     )
 
 
-def evaluations_spent(evidence: Evidence) -> Verdict | None:
+def _evaluations_spent(evidence: Evidence) -> Verdict | None:
     """Return the verdict of a search whose evaluations were spent before its loss settled."""
     is_exact = evidence.loss <= ROUNDING * evidence.loss_at_start
     if evidence.status is not Status.MAX_EVALUATIONS or is_exact:
@@ -310,7 +310,7 @@ def evaluations_spent(evidence: Evidence) -> Verdict | None:
     )
 
 
-def stands_still(evidence: Evidence) -> Verdict | None:
+def _stands_still(evidence: Evidence) -> Verdict | None:
     """Return the verdict of a search whose answers are where it began, to the bit."""
     chosen, intervals = evidence.components, evidence.intervals
     if evidence.start is None or not chosen or evidence.loss <= ROUNDING * evidence.loss_at_start:
@@ -326,7 +326,7 @@ def stands_still(evidence: Evidence) -> Verdict | None:
     )
 
 
-def fails_the_trial(evidence: Evidence) -> Verdict | None:
+def _fails_the_trial(evidence: Evidence) -> Verdict | None:
     """Return the verdict of an answer about which the loss is not as its gradient promises."""
     trial = evidence.trial
     if trial is None or not trial.is_rough:
@@ -353,7 +353,7 @@ def fails_the_trial(evidence: Evidence) -> Verdict | None:
     )
 
 
-def misses_simulated(evidence: Evidence) -> Verdict | None:
+def _misses_simulated(evidence: Evidence) -> Verdict | None:
     """Return the verdict of a simulated film of which the answer leaves more than the truth."""
     film, by_truth = evidence.explained, evidence.unexplained_by_truth
     if film is None or by_truth is None or film.unexplained <= (most := by_truth + SIMULATED):
@@ -367,7 +367,7 @@ def misses_simulated(evidence: Evidence) -> Verdict | None:
     )
 
 
-def does_not_explain(evidence: Evidence) -> Verdict | None:
+def _does_not_explain(evidence: Evidence) -> Verdict | None:
     """Return the verdict of a fit that leaves too much of the motion, or of the pictures."""
     film, pictures = evidence.explained, evidence.unexplained_pictures
     share = WITHOUT_GRADIENTS if evidence.is_without_gradients else 1.0
@@ -462,7 +462,7 @@ def _lacks_term(evidence: Evidence, missing: MissingTerm) -> Check:
     return far, 1.0, text, missing.to_dict()
 
 
-def several_answers(evidence: Evidence) -> Verdict | None:
+def _several_answers(evidence: Evidence) -> Verdict | None:
     """Return the verdict where another basin with other values is not clearly worse."""
     value = evidence.parameters.natural(evidence.theta)
     for basin in sorted(evidence.basins, key=lambda basin: basin.loss):
@@ -521,7 +521,7 @@ def at_a_bound(evidence: Evidence) -> Verdict | None:
     return None
 
 
-def is_too_coarse(evidence: Evidence) -> Verdict | None:
+def _is_too_coarse(evidence: Evidence) -> Verdict | None:
     """Return the verdict of an answer that a finer mesh or step, other contacts or laws change."""
     value = evidence.parameters.natural(evidence.theta)
     scale = np.maximum(value_scale(evidence.parameters, evidence.theta), 1e-300)
@@ -546,7 +546,7 @@ def is_too_coarse(evidence: Evidence) -> Verdict | None:
     return None
 
 
-def not_determined(evidence: Evidence) -> Verdict | None:
+def _not_determined(evidence: Evidence) -> Verdict | None:
     """Return the verdict where the interval with model error of an answer is too wide."""
     if evidence.intervals is None:
         return None
@@ -591,7 +591,7 @@ def not_determined(evidence: Evidence) -> Verdict | None:
     )
 
 
-def misses_truth(evidence: Evidence) -> Verdict | None:
+def _misses_truth(evidence: Evidence) -> Verdict | None:
     """Return the verdict of a synthetic study whose answer is far from the truth all the same."""
     if evidence.truth is None:
         return None

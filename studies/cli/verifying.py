@@ -42,7 +42,7 @@ def verify_command(name: str | None, *, as_json: bool) -> bool:
     if as_json:
         print(json.dumps(coverage.to_dict(), indent=2, allow_nan=False))
     else:
-        print_table(coverage)
+        _print_table(coverage)
     return coverage.passed
 
 
@@ -74,7 +74,7 @@ def _interruptible(check: Callable[[], Coverage]) -> Coverage:
         raise
 
 
-def print_table(coverage: Coverage) -> None:
+def _print_table(coverage: Coverage) -> None:
     """Print system by parameter, with what was measured and the verdict."""
     table = Table("system", "parameter", box=None, pad_edge=False)
     for column in ("slope", "dot test", "one step", "vjp error", "kink"):

@@ -63,7 +63,7 @@ def make_samples(file: SceneFile, options: RunOptions, numbers: Sequence[int]) -
             "scene": np.array(number),
             "split": np.array(split(number)),
             "toml": np.array(to_toml(scene)),
-            **{f"parameters/{path}": value for path, value in parameters_of(scene).items()},
+            **{f"parameters/{path}": value for path, value in _parameters_of(scene).items()},
         }
         try:
             sample |= {"problem": np.array(""), **_simulated(scene, options)}
@@ -82,7 +82,7 @@ def require_simulated(file: SceneFile, options: RunOptions) -> None:
         raise StudyError(first)
 
 
-def parameters_of(file: SceneFile) -> dict[str, np.ndarray]:
+def _parameters_of(file: SceneFile) -> dict[str, np.ndarray]:
     """Return the numbers of `truth` of a scene that is drawn, by path."""
     return {
         path: np.asarray(value, np.float64)
@@ -93,7 +93,7 @@ def parameters_of(file: SceneFile) -> dict[str, np.ndarray]:
 
 def _simulated(file: SceneFile, options: RunOptions) -> Sample:
     """Return films, and surfaces at the times of the first of them."""
-    truth = {path: file.truth[path] for path in parameters_of(file)}
+    truth = {path: file.truth[path] for path in _parameters_of(file)}
     free = file.free or dict.fromkeys(list(truth)[:1] or ["world.gravity"], Free())  # none is asked
     file = replace(hidden_scene(file), truth=truth, free=free)
     prepared = make_problem(file, dtype=options.dtype, device=options.device, fits_first=False)
@@ -132,7 +132,7 @@ def fields_of(spec: Spec) -> dict[str, Field]:
     values = build(first).values
     return {
         f"parameters/{path}": Field(values[split_component(path)[0]].unit, "hidden value")
-        for path in parameters_of(first)
+        for path in _parameters_of(first)
     }
 
 

@@ -108,7 +108,7 @@ class SceneFit:
             folder.write_npz(LOOKS, **pictures.arrays)
         folder.write_json(run_folder.RESULT, result)
         folder.write_json(run_folder.CERTIFICATE, certified)
-        write_parameters(folder, solved, self.made.truth, logs_in)
+        _write_parameters(folder, solved, self.made.truth, logs_in)
         writing.write_seen(folder, self.file, self.made, solved)
         units = solved.problem.parameters.units()
         if coarse := coarse_json(solved.found, solved.searched.parameters, units):
@@ -147,7 +147,7 @@ class SceneFit:
             "uncertainty": solved.intervals.to_dict(parameters.theta_labels),
             "budget": {} if solved.budget is None else solved.budget.to_dict(),
             "logs": logs(solved, logs_in),
-            "basins": basins_json(solved.searched.parameters, solved.found),
+            "basins": _basins_json(solved.searched.parameters, solved.found),
             "validation": solved.validation,
             "metrics": solved.metrics,
             "findings": findings(solved) + [BLIND] * self.file.blind + [MEASURED] * is_measured,
@@ -245,7 +245,7 @@ def _ends(interval: tuple[np.ndarray, np.ndarray], i: int) -> list[float] | None
     return ends if np.isfinite(ends).all() else None
 
 
-def basins_json(parameters: Parameters, search: SearchResult) -> list[dict[str, Any]]:
+def _basins_json(parameters: Parameters, search: SearchResult) -> list[dict[str, Any]]:
     """Return where every start ended, the answer among them: values of few parameters, loss."""
     few = parameters.size <= LARGEST_LIST
     return [
@@ -301,7 +301,7 @@ def findings(solved: Solution) -> list[str]:
     ] + solved.notes
 
 
-def write_parameters(
+def _write_parameters(
     folder: RunFolder, solved: Solution, truth: Truth | None, logs_in: str = ""
 ) -> None:
     """Write the answer with the history of the search and its spectrum."""

@@ -66,7 +66,7 @@ def solve(
 ) -> Solution:
     """Search, or go on where the folder's logs end, and judge the answer."""
     declared_start, at_start = prepared, judging.loss_at_start(prepared)
-    n_fitted = fitted_frames(prepared.problem.n_frames, how.held_back)
+    n_fitted = _fitted_frames(prepared.problem.n_frames, how.held_back)
     tracked = start_from_tracks(prepared, how, folder, progress, seed=seed, n_fitted=n_fitted)
     prepared = tracked.prepared
     # answers first, all else stays where it begins
@@ -160,7 +160,7 @@ def solve(
     )
 
 
-def fitted_frames(n_frames: int, held_back: float) -> int:
+def _fitted_frames(n_frames: int, held_back: float) -> int:
     """Return how many of the frames are fitted before the rest is predicted."""
     count = n_frames - int(np.floor(held_back * n_frames))
     return n_frames if count < LEAST_FITTED else count
@@ -301,7 +301,7 @@ class _Fits:
         frames of a chaotic motion may have led away from what the first ones show.
         """
         local, whole = self.local, common.everything.at_stage(share)
-        n_fitted = fitted_frames(whole.n_frames, local.how.held_back)
+        n_fitted = _fitted_frames(whole.n_frames, local.how.held_back)
         fitted = whole.first_frames(n_fitted)
         local.progress.say(f"fitting the first {whole.n_frames} frames alone")
         starts = (theta, self.prepared.everything.parameters.start)

@@ -131,7 +131,7 @@ def make_case(kind: Kind, seed: int, k: int) -> ErrorCase:
     problem = make_problem(fitted, fits_first=False).everything
     video, empty = film_of(seen).frames, None
     if kind in PHOTOGRAPHERS:
-        video, empty = photographed(seen, file, PHOTOGRAPHERS[kind].photograph)
+        video, empty = _photographed(seen, file, PHOTOGRAPHERS[kind].photograph)
     return ErrorCase(what, mass, start, volume, showing(problem, video, empty),
                 showing(exact, film_of(seen).frames))  # fmt: skip
 
@@ -195,7 +195,7 @@ def showing(
     return replace(problem, observers=(film,))
 
 
-def photographed(
+def _photographed(
     seen: SceneProblem, file: SceneFile, photograph: Callable[..., Any]
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the photorealistic film of a motion, and the picture of the empty scene."""

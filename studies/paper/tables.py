@@ -236,7 +236,7 @@ def estimate(case: TableCase, method: Method) -> tuple[np.ndarray, float | None]
         case Method.STATES:
             return _searched(case, make_problem(with_places(case.file)))
         case Method.REINFORCE:
-            return reinforce(case.problem, case.rng(method))
+            return _reinforce(case.problem, case.rng(method))
         case Method.AVERAGE:
             return case.between(0.5), None
         case Method.RANDOM:
@@ -287,18 +287,18 @@ def with_places(file: SceneFile) -> SceneFile:
     return replace(file, observations={"places": places})
 
 
-def reinforce(problem: SceneProblem, rng: np.random.Generator) -> tuple[np.ndarray, float]:
+def _reinforce(problem: SceneProblem, rng: np.random.Generator) -> tuple[np.ndarray, float]:
     """Return the last theta of all steps, not the best one drawn."""
     (low, high), theta = problem.bounds, problem.parameters.start
     for _ in range(STEPS):
         e = rng.standard_normal((SAMPLES, len(theta)))
         tried = np.clip(theta + DEVIATION * e, low, high)
-        returns = np.array([return_of(problem, point) for point in tried])
+        returns = np.array([_return_of(problem, point) for point in tried])
         theta = np.clip(theta + RATE * score_gradient(returns, e, DEVIATION), low, high)
     return theta, problem.loss_at(theta)
 
 
-def return_of(problem: SceneProblem, theta: np.ndarray) -> float:
+def _return_of(problem: SceneProblem, theta: np.ndarray) -> float:
     """Return minus the discounted losses of all frames; NaN if the motion blew up."""
     try:
         losses = problem.frame_losses(problem.images(theta))

@@ -147,7 +147,7 @@ class FilmObserver(PictureObserver):
     def scenery(self, seen: Moved, values: Values) -> Scenery:
         """Return what the camera sees."""
         vertices = {name: x - beside(self.center.astype(x.dtype), x) for name, x in seen.items()}
-        scene = with_look(self.scene, self.paths, values)
+        scene = _with_look(self.scene, self.paths, values)
         return Scenery(scene, self.camera_at(values), vertices, self.size)
 
     def residuals(self, rows: np.ndarray) -> np.ndarray:
@@ -489,7 +489,7 @@ def _shade(frame: np.ndarray, behind: np.ndarray) -> tuple[np.ndarray, np.ndarra
     return is_multiple, np.abs(frame - behind).max(axis=0) > LEAST_SHADE
 
 
-def with_look(scene: Scene, paths: Mapping[str, str], values: Values) -> Scene:
+def _with_look(scene: Scene, paths: Mapping[str, str], values: Values) -> Scene:
     """Return the scene with the looks and lights that have values."""
     objects, lights = dict(scene.objects), dict(scene.lights)
     for target, path in paths.items():

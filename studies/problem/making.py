@@ -215,7 +215,7 @@ def make_problem(
     if len(kept) == len(observers):
         raise StudyError("`observations` must hold one without `validate`, to be fitted.")
     values = {**built.values, **more_values(observers)}
-    values |= texel_values(file, built, observers, values)
+    values |= _texel_values(file, built, observers, values)
     every_camera = camera_nuisances(file, observers)
     fitted_beside = tuple(
         free for free in every_camera if file.is_fitted(file.cameras[free.path.split(".")[1]])
@@ -293,7 +293,7 @@ def without_own(
     return replace(file, free=free)
 
 
-def texel_values(
+def _texel_values(
     file: declared.SceneFile, built: BuiltScene, observers: Sequence[Observer], values: Values
 ) -> dict[str, Value]:
     """Return the free texels in the units in which the first frames feel all of them alike."""

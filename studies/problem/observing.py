@@ -108,10 +108,10 @@ def check_forces(file: declared.SceneFile) -> None:
     """Raise on a mistake in a file of forces, before anything is compiled or settles."""
     for name, spec in file.observations.items():
         if isinstance(spec, declared.Force) and spec.simulate is None:
-            read_force(spec, f"observations.{name}")
+            _read_force(spec, f"observations.{name}")
 
 
-def read_force(spec: declared.Force, key: str) -> tuple[np.ndarray, np.ndarray]:
+def _read_force(spec: declared.Force, key: str) -> tuple[np.ndarray, np.ndarray]:
     """Return times (n,) [s] and forces (n, 3) or (n, 1) [N] of the file of a force."""
     assert spec.file is not None
     n = 3 if spec.axis is None else 1
@@ -208,7 +208,7 @@ class _Observing:
             data = read_points(points, spec, size, key)
             _require_seconds(data.times, self.file.world, key)
         else:
-            data = blank_points(points, frame_times(points, self.file.world, key), key)
+            data = _blank_points(points, frame_times(points, self.file.world, key), key)
         if points.body not in subjects:
             raise StudyError(
                 f"`{key}.body` must be a body with a surface, got {points.body!r}. Known: "
@@ -370,7 +370,7 @@ class _Observing:
         if sensor not in self.built.sensors:
             raise StudyError(f"`{key}` needs a scene of bodies that move or settle.")
         if spec.simulate is None:
-            times, forces = read_force(spec, key)
+            times, forces = _read_force(spec, key)
             _require_seconds(times, self.file.world, key)
         else:
             times = frame_times(spec, self.file.world, key)
@@ -554,7 +554,7 @@ def frame_times(spec: Observed, world: declared.World, key: str) -> np.ndarray:
     return np.arange(1, n + 1) * (duration / n)
 
 
-def blank_points(points: declared.Points, times: np.ndarray, key: str) -> PointData:
+def _blank_points(points: declared.Points, times: np.ndarray, key: str) -> PointData:
     """Return the points of `at` at places that are still 0."""
     if not points.at:
         raise StudyError(

@@ -66,7 +66,7 @@ def write_index(runs: Sequence[Path], out: Path | None, rebuild: Rebuild) -> Pat
         raise StudyError(
             f"{path} is not an index of `adjsim report`. Name another file by `--out`."
         )
-    entries = [read_entry(run, path.parent, rebuild) for run in runs]
+    entries = [_read_entry(run, path.parent, rebuild) for run in runs]
     titles = Counter(entry.report.title for entry in entries)
     entries = [
         entry._replace(differs=_path(run, path.parent) + _overrides(run))
@@ -123,7 +123,7 @@ def _data(entries: Sequence[Entry], names: Sequence[str]) -> str:
     return json.dumps({"names": names, "runs": runs}, allow_nan=False).replace("<", "\\u003c")
 
 
-def read_entry(run: Path, base: Path, rebuild: Rebuild) -> Entry:
+def _read_entry(run: Path, base: Path, rebuild: Rebuild) -> Entry:
     """Return what there is to say of a run, whatever is wrong with it; links start at `base`."""
     try:
         folder = RunFolder.open(run)

@@ -107,7 +107,7 @@ def write_report(folder: RunFolder, formats: tuple[str, ...] = ()) -> Path:
             result["verdict"]["reason"],
             tuple(fit_warnings(result)),
         ),
-        facts=index_facts(folder, result, manifest),
+        facts=_index_facts(folder, result, manifest),
         sections=tuple(each for each in sections if each is not None),
         chips=(
             f"loss {number(result['loss'], 0.1 * result['loss'])}",
@@ -116,12 +116,12 @@ def write_report(folder: RunFolder, formats: tuple[str, ...] = ()) -> Path:
             f"gradient certificate: {certificate.line(certified)}",
         ),
         thumbnail=THUMBNAIL if folder.has(THUMBNAIL) else "",
-        numbers=index_numbers(result, seconds),
+        numbers=_index_numbers(result, seconds),
     )
     return write_page(folder, report)
 
 
-def index_numbers(result: Mapping[str, Any], seconds: float) -> dict[str, Value]:
+def _index_numbers(result: Mapping[str, Any], seconds: float) -> dict[str, Value]:
     """Return the numbers by which an index compares runs: single answers, loss and time."""
     rows = (row for row in result["parameters"] if row["count"] == 1)
     answers = {
@@ -135,7 +135,7 @@ def index_numbers(result: Mapping[str, Any], seconds: float) -> dict[str, Value]
     return {**answers, "loss": Value(result["loss"]), "time": Value(seconds, "s")}
 
 
-def index_facts(
+def _index_facts(
     folder: RunFolder, result: Mapping[str, Any], manifest: Mapping[str, Any]
 ) -> dict[str, str]:
     """Return what an index of runs says of one, by column."""
@@ -168,12 +168,12 @@ def _answer(files: FigureFiles, result: dict[str, Any]) -> Section | None:
     return section(
         "The answer",
         answer_bars(result["parameters"]),
-        parameters_table(result["parameters"]),
+        _parameters_table(result["parameters"]),
         *(Text(text) for text in result["findings"]),
         *_budget(files, result),
         details("The numbers by which others compare", *_metrics(result)),
         _cameras(result.get("cameras", [])),
-        details("Fitted beside it: start times, lights and looks", parameters_table(others)),
+        details("Fitted beside it: start times, lights and looks", _parameters_table(others)),
         details("What the intervals rest on", *map(Text, notes), charts(spectrum)),
     )
 
@@ -214,7 +214,7 @@ def _metrics(result: Mapping[str, Any]) -> list[Block | None]:
     ]
 
 
-def parameters_table(rows: Sequence[Mapping[str, Any]]) -> Block | None:
+def _parameters_table(rows: Sequence[Mapping[str, Any]]) -> Block | None:
     """Return what was found of each parameter, with its intervals; without empty columns."""
     lines = [_cells(dict(row)) for row in rows]
     heads = {name for cells in lines for name, text in cells.items() if text not in ("", "none")}

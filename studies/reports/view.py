@@ -44,14 +44,14 @@ def view_run(folder: RunFolder, screenshot: Path | None = None) -> None:
         )
     plotter, drawn = make_plotter(arrays, off_screen=screenshot is not None)
     if screenshot is not None:
-        show_frame(drawn, arrays, -1)
+        _show_frame(drawn, arrays, -1)
         plotter.screenshot(str(screenshot))
         plotter.close()
         return
     plotter.show(interactive_update=True, auto_close=False)
     while plotter.render_window is not None:
         for frame in range(len(arrays["times"])):
-            show_frame(drawn, arrays, frame)
+            _show_frame(drawn, arrays, frame)
             plotter.update()
             time.sleep(SECONDS_PER_FRAME)
 
@@ -117,7 +117,7 @@ def moved_by(arrays: dict[str, np.ndarray], name: str, frame: int) -> np.ndarray
     return np.linalg.norm(x[frame] - x[0], axis=1)
 
 
-def show_frame(drawn: dict, arrays: dict[str, np.ndarray], frame: int) -> None:
+def _show_frame(drawn: dict, arrays: dict[str, np.ndarray], frame: int) -> None:
     """Move the objects to a frame."""
     for name, mesh in drawn.items():
         mesh.points = arrays[f"vertices.{name}"][frame].astype(float)

@@ -36,7 +36,7 @@ MISSING = "nothing"
 
 
 @cache
-def code_hash() -> str:
+def _code_hash() -> str:
     """Return 16 hex digits of the Python sources of all packages, when this was first called."""
     root = Path(__file__).resolve().parents[2]
     digest = hashlib.sha256()
@@ -47,7 +47,7 @@ def code_hash() -> str:
     return digest.hexdigest()[:16]
 
 
-CODE = code_hash()  # of the sources that this process has loaded, not of those there later
+CODE = _code_hash()  # of the sources that this process has loaded, not of those there later
 
 
 @cache
@@ -59,12 +59,12 @@ def environment() -> dict[str, Any]:
     return {
         "code": CODE,
         "kernels": "as Python" if backend.JIT_DISABLED else "compiled",
-        "processor": processor_kind(),
+        "processor": _processor_kind(),
         "versions": {"python": python, **{name: version(name) for name in NUMERICAL}},
     }
 
 
-def processor_kind() -> str:
+def _processor_kind() -> str:
     """Return the kind of processor that kernels and linear algebra are made for."""
     import scipy.linalg  # noqa: F401  loads SciPy's linear algebra beside NumPy's
     from llvmlite import binding

@@ -38,7 +38,7 @@ def key_of(surface: TriangleMesh, edge_length: float, envelope: float) -> str:
     return digest.hexdigest()[:24]
 
 
-def envelope_of(surface: TriangleMesh, edge_length: float, error: float) -> float:
+def _envelope_of(surface: TriangleMesh, edge_length: float, error: float) -> float:
     """Return how far tetrahedra may lie from a surface, over its diagonal [-].
 
     To follow a surface more closely than it is known, by two standard deviations, takes slivers,
@@ -54,7 +54,7 @@ def filled(surface: TriangleMesh, edge_length: float, error: float = 0.0) -> Tet
     `edge_length` is that of a tetrahedron, over the diagonal of the surface [-], and `error` the
     standard uncertainty of where the surface is [m].
     """
-    envelope = envelope_of(surface, edge_length, error)
+    envelope = _envelope_of(surface, edge_length, error)
     key = key_of(surface, edge_length, envelope)
     if key in KEPT:
         return KEPT[key]

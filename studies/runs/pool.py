@@ -123,7 +123,9 @@ class _Elsewhere(Pool, ABC):
                         while left and not is_broken and len(running) < (1 + AHEAD) * self.width:
                             job = left.popleft()
                             try:
-                                future = executor.submit(on_worker, environment(), function, job[0])
+                                future = executor.submit(
+                                    _on_worker, environment(), function, job[0]
+                                )
                             except died:  # between two results
                                 left.appendleft(job)
                                 is_broken = True
@@ -239,7 +241,7 @@ class DaskPool(_Elsewhere):
         return done
 
 
-def on_worker(expected: dict[str, Any], function: Callable[[Item], Result], item: Item) -> Result:
+def _on_worker(expected: dict[str, Any], function: Callable[[Item], Result], item: Item) -> Result:
     """Run an item on a worker, which may have come only now."""
     require_alike(f"process {os.getpid()}", expected, environment())
     return run_item(function, item)
@@ -300,7 +302,7 @@ def local_executor(count: int, threads: int) -> Iterator[Executor]:
     env = {"NUMBA_NUM_THREADS": str(threads), **dict.fromkeys(VARIABLES, "1")}
     with tempfile.TemporaryDirectory(prefix="adjsim-", ignore_cleanup_errors=True) as scratch:
         executor = ProcessPoolExecutor(
-            count, timeout=None, initializer=begin_worker, initargs=(os.getpid(), scratch), env=env
+            count, timeout=None, initializer=_begin_worker, initargs=(os.getpid(), scratch), env=env
         )
         try:
             yield executor
@@ -308,7 +310,7 @@ def local_executor(count: int, threads: int) -> Iterator[Executor]:
             executor.shutdown(wait=True, kill_workers=True)
 
 
-def begin_worker(parent: int, scratch: str) -> None:
+def _begin_worker(parent: int, scratch: str) -> None:
     """Prepare a local worker: it leaves Ctrl-C to its parent, and ends with it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     tempfile.tempdir = scratch

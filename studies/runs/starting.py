@@ -140,7 +140,7 @@ def _resume(recipe: Recipe, out: Path, make: Callable[[], AnyJob]) -> tuple[RunF
     folder = RunFolder.reopen(out)
     try:
         stored = folder.read_json(MANIFEST, Manifest)
-        parts = require_same(folder, stored, recipe)
+        parts = _require_same(folder, stored, recipe)
         keep_meshes(folder)
         job = make()
         folder.clear_parts()
@@ -161,7 +161,7 @@ def _resume(recipe: Recipe, out: Path, make: Callable[[], AnyJob]) -> tuple[RunF
     return folder, job
 
 
-def require_same(folder: RunFolder, stored: Mapping[str, Any], recipe: Recipe) -> dict[str, Any]:
+def _require_same(folder: RunFolder, stored: Mapping[str, Any], recipe: Recipe) -> dict[str, Any]:
     """Return what the numbers depend on; raise if a folder was made by another recipe.
 
     A run on a GPU, which may be lost, may go on on the CPU: its numbers depend on both.

@@ -322,7 +322,7 @@ def notes_on_pairs(contacts: Mapping[str, Contact], bodies: Sequence[Touching]) 
             continue
         distance = np.inf
         for body, other in ((a, b), (b, a)):
-            signed, is_closed = signed_distances(body, other)
+            signed, is_closed = _signed_distances(body, other)
             if is_closed and other.is_solid and signed.min() < -TOUCHING * other.size:
                 overlap = (
                     f"a point of `{body.name}` lies {-signed.min():.3g} m inside `{other.name}`"
@@ -338,7 +338,7 @@ def notes_on_pairs(contacts: Mapping[str, Contact], bodies: Sequence[Touching]) 
     return notes
 
 
-def signed_distances(body: Touching, other: Touching) -> tuple[np.ndarray, bool]:
+def _signed_distances(body: Touching, other: Touching) -> tuple[np.ndarray, bool]:
     """Return the distances of a body's points from the surface of another [m], and if it is closed.
 
     They are negative inside of one that is closed.

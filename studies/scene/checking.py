@@ -37,7 +37,7 @@ def check_scene(scene: Scene, source: str = "the scene") -> None:
 
     Where there are several, the error says that they are in `source`.
     """
-    check_names(scene)
+    _check_names(scene)
     checks = _world_checks(scene)
     if isinstance(scene, SceneFile):
         checks += _file_checks(scene)
@@ -46,7 +46,7 @@ def check_scene(scene: Scene, source: str = "the scene") -> None:
 
 def check_world(scene: Scene) -> None:
     """Raise on all things that do not fit of what is there to move and to see."""
-    check_names(scene)
+    _check_names(scene)
     _raise_all(_world_checks(scene), "the scene")
 
 
@@ -127,7 +127,7 @@ def _check_truth(path: str, value: Any, scene: SceneFile) -> None:
     if head != "bodies" or not names:
         if isinstance(value, str):
             raise StudyError(f"`{key}` must be a number, or several, got {value!r}.")
-        check_path(key, path, scene)
+        _check_path(key, path, scene)
         return
     name, *keys = names
     check_reference(key, "body", name, scene.bodies)
@@ -164,7 +164,7 @@ def _check_simulated(scene: SceneFile) -> None:
         raise StudyError('`blind` must be false where `purpose` is "control": a goal is given.')
 
 
-def check_names(scene: Scene) -> None:
+def _check_names(scene: Scene) -> None:
     """Raise if there is no body, or a name is no identifier, reserved, or taken."""
     taken: dict[str, str] = {}
     if not scene.bodies:
@@ -500,7 +500,7 @@ def _check_observation(key: str, spec: Any, scene: SceneFile) -> None:
 def _check_free(path: str, free: declared.Free, scene: SceneFile) -> None:
     """Raise if a free path leads nowhere or changes nothing, or bounds, start or tie do not fit."""
     key = joined("free", path)
-    check_path(key, path, scene)
+    _check_path(key, path, scene)
     if scene.world.motion == declared.EQUILIBRIUM and path.endswith(OF_MOTION):
         raise StudyError(
             f"`{key}` must be left out: it has no effect where `world.motion` is "
@@ -521,7 +521,7 @@ def _check_free(path: str, free: declared.Free, scene: SceneFile) -> None:
         _check_tie(key, path, free.tied_to, scene)
 
 
-def check_path(key: str, path: str, scene: SceneFile) -> None:
+def _check_path(key: str, path: str, scene: SceneFile) -> None:
     """Raise if the first names of a scene path, which `key` gives, lead nowhere."""
     head, *rest = path.split(".")
     tables = ("pushes", "forces", "cameras", "lights", "observations")

@@ -107,11 +107,11 @@ def paths_in(varying: Mapping[str, Varying]) -> dict[str, Led]:
 
 def with_grips(body: NodePart, grips: Mapping[str, declared.Grip]) -> NodePart:
     """Return a body whose nodes in grips are held."""
-    masks = [grip_mask(name, grip, body) for name, grip in grips.items() if grip.body == body.name]
+    masks = [_grip_mask(name, grip, body) for name, grip in grips.items() if grip.body == body.name]
     return replace(body, held=np.any([body.held, *masks], axis=0))
 
 
-def grip_mask(name: str, grip: declared.Grip, body: NodePart) -> np.ndarray:
+def _grip_mask(name: str, grip: declared.Grip, body: NodePart) -> np.ndarray:
     """Return the mask of the nodes of a body that a grip holds, (n,).
 
     On a mesh that was made twice as fine a midpoint between two held nodes is held.
@@ -139,7 +139,7 @@ def make_grips(
     out, rows, by_name = Additions(), {}, {body.name: body for body in parts}
     for name, grip in grips.items():
         body, target = by_name[grip.body], f"{name}_grip.positions"
-        mask = grip_mask(name, grip, body)
+        mask = _grip_mask(name, grip, body)
         rows[name] = body.first + np.flatnonzero(mask)
         if grip.path is None:
             continue

@@ -86,7 +86,7 @@ class JointMaker:
 
     def make(self, joints: Mapping[str, declared.Joint]) -> Additions:
         """Return all joints."""
-        loads = loads_of(joints, self.rigid)
+        loads = _loads_of(joints, self.rigid)
         for name, joint in joints.items():
             if isinstance(joint, declared.PinJoint):
                 self._pin(name, joint)
@@ -187,7 +187,7 @@ class JointMaker:
             self.out.maps.append(Scaled(path, {path: factors}))
 
 
-def loads_of(joints: Mapping[str, declared.Joint], rigid: Sequence[RigidPart]) -> dict[str, float]:
+def _loads_of(joints: Mapping[str, declared.Joint], rigid: Sequence[RigidPart]) -> dict[str, float]:
     """Return by body the mass of all rigid bodies that are joined with it, itself as well [kg]."""
     masses = {rigid_body.name: float(rigid_body.bodies.masses[0]) for rigid_body in rigid}
     groups = {name: {name} for name in masses}

@@ -49,11 +49,11 @@ def _showing_edges(scene: Scene, built: BuiltScene, film: Film) -> list[str]:
         for name in names
         if isinstance(body := scene.bodies[name], Rigid | Soft)
         and body.held is None
-        and has_edges(built.meshes[name])
+        and _has_edges(built.meshes[name])
     ]
 
 
-def has_edges(mesh: Mesh) -> bool:
+def _has_edges(mesh: Mesh) -> bool:
     """Whether light, of which scenes have one at least, or colours jump from a face to the next."""
     is_faceted = not mesh.smooth_normals and bool(np.any(mesh.material.diffuse))
     return is_faceted or has_color_edges(mesh)

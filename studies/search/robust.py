@@ -47,7 +47,7 @@ FIRST_ORDER_STALL = Stall(1e-4, 30, tries=30)  # without a line search a curve h
 ROUGH = Stall(1e-2, 3, tries=8)
 COARSE = "coarse.npz"
 MOST_AXES = 20  # a sample of more dimensions shows nothing
-FEW, HALVINGS, LEAST_FRAMES, HALVED_AXES = 2, 2, 3, 2  # see `stages_for`
+FEW, HALVINGS, LEAST_FRAMES, HALVED_AXES = 2, 2, 3, 2  # see `_stages_for`
 CLEAR = 0.9  # of the median: a minimum above it tells nothing
 
 
@@ -64,7 +64,7 @@ def robust_search(
     """Return the best answer and the other basins, or go on where the folder's files end.
 
     The problem has the frames that are not held back. `seed` is that of the sample, `axes` are the
-    components of theta that the coarse set varies, by default `coarse_axes`. Where the answer
+    components of theta that the coarse set varies, by default `_coarse_axes`. Where the answer
     `is_rough`, another search goes on from it, so the last stage ends as early as the others.
     """
     schedule = how.softness if problem.is_still else how.stages
@@ -75,9 +75,9 @@ def robust_search(
             f"[0.3, 0.6, 1.0]; got {list(schedule)}."
         )
     knows_start = axes is not None
-    axes = coarse_axes(problem) if axes is None else axes
-    by_frame, points = coarse_losses(problem, how, folder, progress, seed=seed, axes=axes)
-    stages, frames = stages_for(schedule, by_frame, points)
+    axes = _coarse_axes(problem) if axes is None else axes
+    by_frame, points = _coarse_losses(problem, how, folder, progress, seed=seed, axes=axes)
+    stages, frames = _stages_for(schedule, by_frame, points)
     coarse = CoarseLosses(points, by_frame, frames)
     basins = candidates(coarse, how.basins, knows_start=knows_start)
     n_points, n_basins = len(points.points), len(basins)
@@ -292,7 +292,7 @@ class StepWatch:
             raise SearchEnd(Status.SETTLED)
 
 
-def coarse_axes(problem: SceneProblem) -> tuple[int, ...]:
+def _coarse_axes(problem: SceneProblem) -> tuple[int, ...]:
     """Return the components of theta that the coarse set varies.
 
     Cameras, lights and looks have no coarse set: they are fitted to the first frame already. In
@@ -304,7 +304,7 @@ def coarse_axes(problem: SceneProblem) -> tuple[int, ...]:
     return () if all(free.is_view for free in parameters.free) else parameters.first_answers
 
 
-def coarse_losses(
+def _coarse_losses(
     problem: SceneProblem,
     how: Search,
     folder: RunFolder,
@@ -345,7 +345,7 @@ def first_part(count: int, share: float) -> int:
     return max(1, round(share * count))
 
 
-def stages_for(
+def _stages_for(
     stages: Sequence[float], by_frame: np.ndarray, points: CoarseSet
 ) -> tuple[tuple[float, ...], tuple[int, ...]]:
     """Return the stages of a search, and how many frames each of them compares.

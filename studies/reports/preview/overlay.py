@@ -58,7 +58,7 @@ def overlays(file: SceneFile, built: BuiltScene, shot: Shot) -> list[Overlay]:
         x = x[np.unique(np.linspace(0, len(x) - 1, MOST_PATH).round().astype(int))]
         name = path.key.split(".")[1]
         out.append(Overlay(path.key, PATH, np.stack([x[:-1], x[1:]], axis=1)[None], name))
-    length = round_length(LONG * shot.reach)
+    length = _round_length(LONG * shot.reach)
     for name, direction in zip(AXES, np.eye(3), strict=True):
         axis = np.stack([np.zeros(3), length * direction])
         label = f"x, {length:g} m" if name == "x" else name
@@ -95,7 +95,7 @@ def obstacle_wires(
     return out
 
 
-def round_length(length: float) -> float:
+def _round_length(length: float) -> float:
     """Return the largest of 1, 2 or 5 times a power of ten that is no longer."""
     power = 10.0 ** np.floor(np.log10(length))
     return float(max(k for k in (power, 2.0 * power, 5.0 * power) if k <= length * (1.0 + 1e-9)))

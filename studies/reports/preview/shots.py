@@ -145,7 +145,7 @@ def shoot(
         times = data.times[indices]
     values, start = _start_values(file, built, key, film)
     dt, times = longest_step(file.world), start + times
-    moved, failed = places_at(with_carriers(file, built), dt, times, values=values)
+    moved, failed = places_at(_with_carriers(file, built), dt, times, values=values)
     places = surfaces(moved)
     said += [failed] if failed else []
     if film is not None and film.bodies is not None:
@@ -186,7 +186,7 @@ def _start_values(
     return values, float(values.get(path, film.start))
 
 
-def with_carriers(file: SceneFile, built: BuiltScene) -> BuiltScene:
+def _with_carriers(file: SceneFile, built: BuiltScene) -> BuiltScene:
     """Return the scene with a subject more for each body that carries an obstacle.
 
     `NAME.carrier` are its centre and the ends of its axes, which are those of the world where it is
@@ -204,7 +204,7 @@ def with_carriers(file: SceneFile, built: BuiltScene) -> BuiltScene:
 def carried_by(carrier: np.ndarray, center: np.ndarray, points: np.ndarray) -> np.ndarray:
     """Return points of the declared scene (..., 3) as a body carries them, (n_frames, ..., 3).
 
-    `carrier` (n_frames, 4, 3) is of `with_carriers`, `center` (3,) [m] where the body is declared.
+    `carrier` (n_frames, 4, 3) is of `_with_carriers`, `center` (3,) [m] where the body is declared.
     """
     axes = carrier[:, 1:] - carrier[:, :1]
     moved = (points - center).reshape(-1, 3) @ axes + carrier[:, :1]

@@ -92,10 +92,10 @@ def make_cloth(name: str, body: Cloth, free: frozenset[str], *, refined: bool = 
         sheet = grid.mesh
         hinges = mesh_hinges(sheet.faces)
     n, h = len(sheet.points), body.thickness
-    lumping = lumping_of(sheet.faces, h * areas_of(sheet), n)
+    lumping = lumping_of(sheet.faces, h * _areas_of(sheet), n)
     weights = mass_factors(name, grid.mass_factors, lumping)
     values = {**_values(name, body, grid.source, free), **muscles.values, **weights}
-    averages = means_of_hinges(sheet, hinges) if body.bending is None and len(hinges) else None
+    averages = _means_of_hinges(sheet, hinges) if body.bending is None and len(hinges) else None
 
     def forces(rest: np.ndarray, first: int, targets: dict[str, Any]) -> dict[str, Force]:
         faces, membrane = first + sheet.faces, values_under(name, targets)
@@ -187,14 +187,14 @@ def _material_maps(
     return maps
 
 
-def areas_of(sheet: TriangleMesh) -> np.ndarray:
+def _areas_of(sheet: TriangleMesh) -> np.ndarray:
     """Return the areas of triangles, (n_faces,) [m2]."""
     corners = sheet.points[sheet.faces]
     sides = corners[:, 1:] - corners[:, :1]
     return 0.5 * np.linalg.norm(np.cross(sides[:, 0], sides[:, 1]), axis=1)
 
 
-def means_of_hinges(sheet: TriangleMesh, hinges: np.ndarray) -> scipy.sparse.csr_array:
+def _means_of_hinges(sheet: TriangleMesh, hinges: np.ndarray) -> scipy.sparse.csr_array:
     """Return the matrix from numbers of triangles to the means of hinges' two triangles."""
     faces = np.sort(sheet.faces, axis=1).tolist()
     number = {tuple(corners): face for face, corners in enumerate(faces)}

@@ -105,11 +105,11 @@ def make_rigid(
     if which == "vertex_mass":
         masses = _per_vertex(f"{key}.{which}", number, len(surface.points))
         center = masses @ surface.points / masses.sum()
-        inertias = vertex_inertias(surface.points - center)
+        inertias = _vertex_inertias(surface.points - center)
         factors = {f"{name}.mass": float(len(masses)), f"{name}.inertia": inertias.sum(axis=1)}
         weight = {"mass": masses.sum(), "inertia": inertias @ masses, "center": center}
     if body.inertia is not None:
-        moments, axes = principal_moments(f"{key}.inertia", body.inertia)
+        moments, axes = _principal_moments(f"{key}.inertia", body.inertia)
         turned = PrincipalMoments(name, rotation_matrix(np.radians(body.rotation)) @ axes)
         weight["inertia"] = turned.values({turned.path: moments})[turned.path]
         values[turned.path] = positive(moments, "kg m2", INERTIA_WIDE)
@@ -170,7 +170,7 @@ def _require_closed(key: str, surface: TriangleMesh) -> None:
         ) from error
 
 
-def principal_moments(key: str, declared_inertia: Any) -> tuple[np.ndarray, np.ndarray]:
+def _principal_moments(key: str, declared_inertia: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return the principal moments of a declared inertia, (3,) [kg m2], and their axes as columns.
 
     Raises
@@ -185,7 +185,7 @@ def principal_moments(key: str, declared_inertia: Any) -> tuple[np.ndarray, np.n
         if not np.abs(inertia - inertia.T).max() <= SYMMETRIC * np.abs(inertia).max():
             raise StudyError(f"`{key}` must be symmetric, got the rows {inertia.tolist()}.")
         moments, axes = np.linalg.eigh(0.5 * (inertia + inertia.T))
-    if not is_possible(moments):
+    if not _is_possible(moments):
         raise StudyError(
             f"`{key}` must be positive, with no principal moment above the sum of the other two, "
             f"got the moments {', '.join(f'{moment:.6g}' for moment in moments)} kg m2. It is "
@@ -195,7 +195,7 @@ def principal_moments(key: str, declared_inertia: Any) -> tuple[np.ndarray, np.n
     return moments, axes
 
 
-def is_possible(moments: np.ndarray) -> bool:
+def _is_possible(moments: np.ndarray) -> bool:
     """Return whether a body can have these principal moments, (3,)."""
     largest = moments.max()
     others = moments.sum() - largest
@@ -223,7 +223,7 @@ class PrincipalMoments(ParameterMap):
             If no body has these moments, so that a search takes others.
         """
         moments = np.asarray(sources[self.path])
-        if not is_possible(moments):
+        if not _is_possible(moments):
             raise NotFiniteError(
                 f"`{self.path}` has a moment above the sum of the other two, which no body has: "
                 f"{', '.join(f'{moment:.6g}' for moment in moments)} kg m2."
@@ -261,7 +261,7 @@ class VertexMasses(ParameterMap):
         """Return mass, inertia, vertices, and the shift of the centre, (1, 3) [m]."""
         m = np.asarray(sources[self.path])
         arms, shift = self._about_center(m)
-        return self._by_target(m.sum(), vertex_inertias(arms) @ m, self.points - shift, shift)
+        return self._by_target(m.sum(), _vertex_inertias(arms) @ m, self.points - shift, shift)
 
     def jvp(self, sources: Arrays, tangents: Arrays) -> dict[str, np.ndarray]:
         """Return their tangents; that of the arms leaves the inertia alone, as sum m a = 0."""
@@ -269,7 +269,7 @@ class VertexMasses(ParameterMap):
         arms, _ = self._about_center(m)
         tan_shift = (tan @ arms / m.sum())[None]
         tan_vertices = np.broadcast_to(-tan_shift, self.points.shape)
-        return self._by_target(tan.sum(), vertex_inertias(arms) @ tan, tan_vertices, tan_shift)
+        return self._by_target(tan.sum(), _vertex_inertias(arms) @ tan, tan_vertices, tan_shift)
 
     def vjp(self, sources: Arrays, adjoints: Arrays) -> dict[str, np.ndarray]:
         """Return the cotangent of the masses."""
@@ -281,7 +281,7 @@ class VertexMasses(ParameterMap):
             for target, zero in zip(self.targets, missing, strict=True)
         )
         adj_shift = adj_position[0] - adj_vertices.sum(axis=0)
-        adj = adj_mass + adj_inertia @ vertex_inertias(arms) + arms @ adj_shift / m.sum()
+        adj = adj_mass + adj_inertia @ _vertex_inertias(arms) + arms @ adj_shift / m.sum()
         return {self.path: adj}
 
     def _about_center(self, m: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -303,7 +303,7 @@ def _per_vertex(key: str, masses: Any, n: int) -> np.ndarray:
     return np.broadcast_to(np.asarray(masses, np.float64), n)
 
 
-def vertex_inertias(arms: np.ndarray) -> np.ndarray:
+def _vertex_inertias(arms: np.ndarray) -> np.ndarray:
     """Return the inertia of 1 kg at each arm, (n, 3) [m]: xx, yy, zz, xy, xz, yz in columns."""
     x, y, z = arms.T
     return np.stack([y * y + z * z, x * x + z * z, x * x + y * y, -x * y, -x * z, -y * z])
