@@ -127,7 +127,6 @@ class CloudObserver(Observer):
 
     def shown(self, seen: Moved, values: Values) -> RecordedPrediction:
         """Predict the distances."""
-        del values
         x = self._vertices(seen)
         n, n_points = len(x), self.n_points
         rows = np.zeros((n, self.rows_per_frame(), 4))

@@ -195,7 +195,6 @@ class FilmObserver(PictureObserver):
 
     def reached(self, rows: np.ndarray, count: int) -> ReachedResiduals:
         """Return which residuals may change: those that see a pixel where something is drawn."""
-        del count
         alpha = to_host(self.as_images(rows)[..., 3])
         return self.residuals_near(alpha > 0.0, alpha.dtype)
 

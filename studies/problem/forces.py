@@ -76,7 +76,6 @@ class ForceObserver(Observer):
 
     def shown(self, seen: Moved, values: Values) -> RecordedPrediction:
         """Predict the forces."""
-        del values
 
         def jvp(tan: Moved, tan_values: Values) -> np.ndarray:
             del tan_values

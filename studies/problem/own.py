@@ -105,7 +105,6 @@ class OwnObserver(Observer):
 
     def shown(self, seen: Moved, values: Values) -> RecordedPrediction:
         """Evaluate the residuals."""
-        del values
         given = {name: rows[self.filled] for name, rows in seen.items()}
         r = np.asarray(self.terms.residuals(given), np.float64)
         n_all = np.size(self.terms.times)

@@ -34,7 +34,6 @@ class Scaled:
 
     def rate(self, theta: np.ndarray) -> np.ndarray | float:
         """Return the derivative of the natural values."""
-        del theta
         return self.unit
 
     def box(self, lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -150,7 +150,6 @@ class PictureObserver(Observer):
 
     def noise(self, rows: np.ndarray, r: np.ndarray, n_parameters: int) -> float:
         """Return the variance of a pixel; those that are not compared do not count."""
-        del r
         apart = difference(self.as_images(rows)[..., :3], self.frames)
         off = self.where_compared(apart).ravel()
         return float(off @ off) / max(self.part_compared * off.size - n_parameters, 1.0)

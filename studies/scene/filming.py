@@ -63,18 +63,15 @@ class Skin:
 
     def vertices(self, motion: Motion, run: Any) -> np.ndarray:
         """Return S x + offset."""
-        del motion
         moved = product(self._matrix(run.x), run.x)
         return moved + beside(np.asarray(self.offset, moved.dtype), moved)
 
     def vertices_jvp(self, motion: Motion, run: Any, tan_run: Any, tangents: Arrays) -> np.ndarray:
         """Return S tan_x."""
-        del motion, run, tangents
         return product(self._matrix(tan_run.x), tan_run.x)
 
     def vertices_vjp(self, motion: Motion, run: Any, adj_vertices: np.ndarray) -> ImageCotangents:
         """Return S^T adj_vertices as the cotangent of x."""
-        del motion, run
         transpose = self._matrix(adj_vertices, transposed=True)
         return ImageCotangents({"x": product(transpose, adj_vertices)})
 
@@ -128,7 +125,6 @@ class Carried(Hulls):
 
     def set_of(self, system: Any) -> RigidBodies:
         """Return the object as a body."""
-        del system
         return self.hull
 
 
@@ -141,7 +137,6 @@ class Still:
 
     def vertices(self, motion: Motion, run: Any) -> np.ndarray:
         """Return the points, once for each frame."""
-        del run
         system, given = motion.system, self.points
         if self.path:
             assert isinstance(system, AtRest)
@@ -151,14 +146,12 @@ class Still:
 
     def vertices_jvp(self, motion: Motion, run: Any, tan_run: Any, tangents: Arrays) -> np.ndarray:
         """Return the tangent of the points, once for each frame; 0 where they are constant."""
-        del tan_run
         still = self.vertices(motion, run)
         tangent = np.asarray(tangents.get(self.path, 0.0), still.dtype)
         return np.broadcast_to(tangent, still.shape)
 
     def vertices_vjp(self, motion: Motion, run: Any, adj_vertices: np.ndarray) -> ImageCotangents:
         """Return the sum over frames as the cotangent of the points, unless they are constant."""
-        del motion, run
         return ImageCotangents(values={self.path: adj_vertices.sum(axis=0)} if self.path else {})
 
 
@@ -177,20 +170,17 @@ class Sliding:
 
     def vertices(self, motion: Motion, run: Any) -> np.ndarray:
         """Return the points at every frame."""
-        del run
         moved = self._offsets(motion, motion.system.parameters()[self.path] - self.at)
         return np.asarray(self.points + moved, motion.dtype)
 
     def vertices_jvp(self, motion: Motion, run: Any, tan_run: Any, tangents: Arrays) -> np.ndarray:
         """Return their tangent."""
-        del run, tan_run
         place = motion.system.parameters()[self.path]
         tan = self._offsets(motion, np.asarray(tangents.get(self.path, np.zeros_like(place))))
         return np.broadcast_to(tan, (len(tan), *self.points.shape))
 
     def vertices_vjp(self, motion: Motion, run: Any, adj_vertices: np.ndarray) -> ImageCotangents:
         """Return the cotangent of the parameter."""
-        del run
         weights = weights_at(self.times, motion.frames * motion.dt)
         adj = weights.T @ adj_vertices.sum(axis=1) @ self.along
         return ImageCotangents(values={self.path: adj})

@@ -192,7 +192,6 @@ class Weighed(ParameterMap):
 
     def lumping(self, sources: Arrays) -> Any:
         """Return the matrix from densities of elements to masses, (n_rows, n_elements)."""
-        del sources
         return self.matrix
 
     def _even(self, sources: Arrays) -> np.ndarray:

@@ -30,7 +30,6 @@ class Series:
 
     def course(self, dt: float, values: np.ndarray | None = None) -> Signal:
         """Return it over the steps of dt [s], whatever `values` the system has."""
-        del values
         return Signal(self.times / dt, self.values)
 
 

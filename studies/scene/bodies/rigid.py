@@ -232,12 +232,10 @@ class PrincipalMoments(ParameterMap):
 
     def jvp(self, sources: Arrays, tangents: Arrays) -> dict[str, np.ndarray]:
         """Return the tangent of the inertia."""
-        del sources
         return {self.path: self.matrix @ tangents.get(self.path, np.zeros(3))}
 
     def vjp(self, sources: Arrays, adjoints: Arrays) -> dict[str, np.ndarray]:
         """Return the cotangent of the moments."""
-        del sources
         return {self.path: self.matrix.T @ adjoints.get(self.path, np.zeros(6))}
 
 
