@@ -19,6 +19,7 @@ from adjsim.forces.element import Force
 from adjsim.forces.lift_drag import LiftDrag
 from adjsim.model import Model, State
 from adjsim.steps.semi_implicit import SEMI_IMPLICIT
+from adjsim.support_force import GripForce, ObstacleForce
 from adjsim.system import System, TimeStep
 from render.scene import DirectionalLight, Mesh, SphericalHarmonics
 from render.shaders.harmonics import N_HARMONICS, Y0
@@ -60,7 +61,7 @@ from studies.scene.declared import (
     Springs,
 )
 from studies.scene.filming import Carried, Hulls, Skin, Sliding, Still, Subject
-from studies.scene.force_sensor import FORCE, OBSTACLE, ForceSensor, GripSensor, ObstacleSensor
+from studies.scene.force_sensor import FORCE, OBSTACLE, ForceSensor
 from studies.scene.gravity import DIRECTION, GRAVITY, Turned
 from studies.scene.grips import Led, make_grips, paths_in, with_grips
 from studies.scene.joints import JointMaker, JointMark, joint_marks, with_pin_points
@@ -241,14 +242,12 @@ def _sensors(
     scene: Scene, touching: Sequence[Touching], gripped: Mapping[str, np.ndarray]
 ) -> dict[str, ForceSensor]:
     """Return what reads the forces of grips, of obstacles, and of obstacles on each body."""
-    sensors: dict[str, ForceSensor] = {
-        f"{FORCE}{name}": GripSensor(rows) for name, rows in gripped.items()
-    }
+    sensors = {f"{FORCE}{name}": ForceSensor(GripForce, rows) for name, rows in gripped.items()}
     for name, obstacle in scene.obstacles.items():
         pairs = {body.name: f"{name}_{body.name}" for body in chosen(name, obstacle, touching)}
-        sensors[f"{OBSTACLE}{name}"] = ObstacleSensor(tuple(pairs.values()))
+        sensors[f"{OBSTACLE}{name}"] = ForceSensor(ObstacleForce, tuple(pairs.values()))
         for body, pair in pairs.items():
-            sensors[f"{OBSTACLE}{name}.{body}"] = ObstacleSensor((pair,))
+            sensors[f"{OBSTACLE}{name}.{body}"] = ForceSensor(ObstacleForce, (pair,))
     return sensors
 
 
