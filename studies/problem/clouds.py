@@ -25,7 +25,7 @@ from scipy.spatial import KDTree
 from adjsim.jit.backend import thread_count
 from adjsim.pairs.nearest import SurfaceSearch
 from studies.problem.observations.clouds import CloudData
-from studies.problem.observers import Back, Moved, Observer, RecordedPrediction, Values
+from studies.problem.observers import Back, MeasuredObserver, Moved, RecordedPrediction, Values
 from studies.problem.steps import Sampling
 from studies.runs.errors import StudyError
 from studies.scene import declared
@@ -56,13 +56,12 @@ class Rho(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class CloudObserver(Observer):
+class CloudObserver(MeasuredObserver):
     """Points that were measured on the surfaces of bodies."""
 
     KIND, BY_FRAME = "cloud", "clouds"
 
     clouds: np.ndarray  # (n_frames, n_points, 3) [m], NaN behind the last point of a frame
-    error: float  # standard deviation [m]
     search: SurfaceSearch  # on the faces of all bodies
     begun: Mapping[str, np.ndarray]  # vertices of each body at the start, (n_vertices, 3) [m]
     is_two_sided: bool = False
@@ -227,15 +226,6 @@ class CloudObserver(Observer):
             parts.append(np.full((len(self.times), self.n_vertices), 1.0 / self.n_vertices))
         squares = np.concatenate(parts, axis=1) * self.weight / len(self.times)
         return np.sqrt(squares).reshape(-1, 1) / self.error
-
-    def squares(self, rows: np.ndarray, other: np.ndarray) -> np.ndarray:
-        """Return the weighted mean square by frame."""
-        scaled = np.square(self._factor() * (rows[:, :3] - other[:, :3]))
-        return len(self.times) * scaled.reshape(len(self.times), -1).sum(axis=1)
-
-    def expected_noise(self, rows: np.ndarray) -> np.ndarray:
-        """Return the variance of each residual: the declared error squared."""
-        return self.residuals_jvp(np.full(rows.shape, self.error)) ** 2
 
     def over_surface(self, seen: Moved) -> dict[str, np.ndarray]:
         """Return points, their distances and the surface at the first, middle and last frame."""

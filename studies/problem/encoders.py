@@ -108,9 +108,6 @@ class EncoderObserver(NumberObserver):
 
         return RecordedPrediction(np.pad(row[:, None], [(0, 0), (0, 3)]), jvp, vjp)
 
-    def _factor(self) -> float:
-        return float(np.sqrt(self.weight / len(self.times))) / self.error
-
     def curves(self, rows: np.ndarray) -> dict[str, np.ndarray]:
         """Return what was measured and is predicted over time."""
         n = len(rows)

@@ -262,7 +262,7 @@ class FilmObserver(PictureObserver):
         return tuple(
             PointObserver(
                 self.name, self.weight, self.times, self.start, self.index,
-                np.zeros((len(self.times), n, 3)), MILLIMETRE, scipy.sparse.eye_array(n).tocsr(),
+                MILLIMETRE, np.zeros((len(self.times), n, 3)), scipy.sparse.eye_array(n).tocsr(),
                 name,
             )
             for name, n in counts.items()
@@ -368,9 +368,10 @@ class FilmObserver(PictureObserver):
         weights = np.bincount(faces.ravel(), np.repeat(area, 3), len(ahead)) / (3.0 * area.sum())
         error = ERROR_KNOWN if is_offset else ERROR_UNKNOWN
         point = PointObserver(
-            self.name, self.weight, self.times, self.start, self.index, middles[:, None],
-            max(ERROR, error * float(np.sqrt(drawn_area))), scipy.sparse.csr_array(weights[None]),
-            body, self.size, camera=self.camera, camera_path=self.camera_path, center=self.center,
+            self.name, self.weight, self.times, self.start, self.index,
+            max(ERROR, error * float(np.sqrt(drawn_area))), middles[:, None],
+            scipy.sparse.csr_array(weights[None]), body, self.size, camera=self.camera,
+            camera_path=self.camera_path, center=self.center,
         )  # fmt: skip
         if is_offset:
             middle = to_pixels(first.camera, (weights @ ahead)[None], self.size)[0]

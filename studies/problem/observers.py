@@ -362,10 +362,28 @@ class Observer(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class NumberObserver(Observer):
-    """What compares one number of each row, the first; a subclass has a `_factor` for all rows."""
+class MeasuredObserver(Observer):
+    """What is compared with numbers that were measured, all with one standard deviation."""
 
     error: float  # standard deviation of a number
+
+    def _factor(self) -> Any:
+        """Return what scales the difference in each row: the loss is the mean over the frames."""
+        return float(np.sqrt(self.weight / len(self.times))) / self.error
+
+    def squares(self, rows: np.ndarray, other: np.ndarray) -> np.ndarray:
+        """Return the weighted mean square by frame."""
+        scaled = np.square(self._factor() * (rows[:, :3] - other[:, :3]))
+        return len(self.times) * scaled.reshape(len(self.times), -1).sum(axis=1)
+
+    def expected_noise(self, rows: np.ndarray) -> float | np.ndarray:
+        """Return the variance of each residual: the declared error squared."""
+        return self.residuals_jvp(np.full(rows.shape, self.error)) ** 2
+
+
+@dataclass(frozen=True, eq=False)
+class NumberObserver(MeasuredObserver):
+    """What compares one number of each row, the first; a `_factor` is one number for all rows."""
 
     def residuals(self, rows: np.ndarray) -> np.ndarray:
         """Return r, one for each row."""
