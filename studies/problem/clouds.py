@@ -110,7 +110,6 @@ class CloudObserver(MeasuredObserver):
         return rows.reshape(-1, 3)
 
     def fields(self, moved: Moved) -> Moved:
-        """Return the vertices of the bodies."""
         return {name: moved[name] for name in self.begun}
 
     def predict(self, moved: Moved, at: Sampling, values: Values) -> np.ndarray:
@@ -121,11 +120,9 @@ class CloudObserver(MeasuredObserver):
         return np.pad(places.reshape(-1, 3), [(0, 0), (0, 1)])
 
     def simulated(self, rows: np.ndarray) -> Self:
-        """Return the cloud of these places."""
         return replace(self, clouds=rows[:, :3].reshape(self.clouds.shape), samples=None)
 
     def shown(self, seen: Moved, values: Values) -> RecordedPrediction:
-        """Predict the distances."""
         x = self._vertices(seen)
         n, n_points = len(x), self.n_points
         rows = np.zeros((n, self.rows_per_frame(), 4))
@@ -208,12 +205,10 @@ class CloudObserver(MeasuredObserver):
         return self.residuals_jvp(rows)
 
     def residuals_jvp(self, tan_rows: np.ndarray) -> np.ndarray:
-        """Return the tangent of r."""
         scaled = (self._factor() * tan_rows[:, :3]).reshape(len(self.times), -1, 3)
         return scaled[:, self._is_compared].ravel()
 
     def residuals_vjp(self, adj_r: np.ndarray) -> np.ndarray:
-        """Return the cotangent of the rows."""
         out = np.zeros((len(self.times), self.rows_per_frame(), 4))
         out[..., :3][:, self._is_compared] = adj_r.reshape(len(self.times), -1)
         return self._factor() * out.reshape(-1, 4)

@@ -105,11 +105,9 @@ class FilmObserver(PictureObserver):
     camera: PosedCamera = field(kw_only=True)
 
     def fields(self, moved: Moved) -> Moved:
-        """Return the vertices of what is drawn."""
         return {name: moved[name] for name in self.scene.objects}
 
     def shown(self, seen: Moved, values: Values) -> RecordedPrediction:
-        """Draw the film."""
         drawn = record_images(*self._drawn(seen, values), device=self.device)
         rows = drawn.images.reshape(-1, 4)
 
@@ -145,7 +143,6 @@ class FilmObserver(PictureObserver):
         return scene, camera, self.rasterizer, vertices, size
 
     def scenery(self, seen: Moved, values: Values) -> Scenery:
-        """Return what the camera sees."""
         vertices = {name: x - beside(self.center.astype(x.dtype), x) for name, x in seen.items()}
         scene = with_look(self.scene, self.paths, values)
         return Scenery(scene, self.camera_at(values), vertices, self.size)
@@ -173,7 +170,6 @@ class FilmObserver(PictureObserver):
         return r
 
     def looks(self) -> Iterable[str]:
-        """Return the scene paths of the looks and lights that it sees."""
         return self.paths.values()
 
     def _behind(self, dtype: np.dtype) -> np.ndarray:
@@ -233,7 +229,6 @@ class FilmObserver(PictureObserver):
         return np.concatenate(masks).ravel()
 
     def pictures(self, rows: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Return predicted and seen colours (n_frames, H, W, 3), and where both have bodies."""
         plate = np.broadcast_to(self.rasterizer.background, self.frames.shape[1:])
         drawn = self.where_compared(to_host(self.as_images(rows))[..., :3], self.frames)
         if not self.paths:  # silhouettes, white on black
@@ -242,12 +237,10 @@ class FilmObserver(PictureObserver):
         return drawn, self.frames, *masks
 
     def softened(self, factor: float) -> Self:
-        """Return the film drawn with edges softer by a factor."""
         sigma = self.rasterizer.sigma * factor**2
         return replace(self, rasterizer=replace(self.rasterizer, sigma=sigma))
 
     def values(self) -> dict[str, Value]:
-        """Return what may be free of the film, its looks and lights too."""
         looks = {}
         for target, path in self.paths.items():
             bounds = (0.0, 1.0) if path.endswith(COLORS) else (-np.inf, np.inf)
@@ -269,7 +262,6 @@ class FilmObserver(PictureObserver):
         )  # fmt: skip
 
     def shaded_otherwise(self) -> Self:
-        """Return the film drawn flat in place of smooth, and smooth in place of flat."""
         objects = {
             name: replace(mesh, smooth_normals=not mesh.smooth_normals)
             for name, mesh in self.scene.objects.items()

@@ -23,11 +23,9 @@ class ForceObserver(MeasuredObserver):
     axis: np.ndarray | None = None  # unit vector, (3,)
 
     def targets(self) -> np.ndarray:
-        """Return the forces in rows of three."""
         return _padded(self.forces, 3)
 
     def simulated(self, rows: np.ndarray) -> Self:
-        """Return the observation of these forces."""
         return replace(self, forces=rows[:, : self.forces.shape[1]])
 
     def doubts(self, rows: np.ndarray) -> list[str]:
@@ -66,11 +64,9 @@ class ForceObserver(MeasuredObserver):
         }  # fmt: skip
 
     def fields(self, moved: Moved) -> Moved:
-        """Return what the sensor reads."""
         return {self.sensor: moved[self.sensor]}
 
     def shown(self, seen: Moved, values: Values) -> RecordedPrediction:
-        """Predict the forces."""
 
         def jvp(tan: Moved, tan_values: Values) -> np.ndarray:
             del tan_values

@@ -372,7 +372,6 @@ class MeasuredObserver(Observer):
         return float(np.sqrt(self.weight / len(self.times))) / self.error
 
     def squares(self, rows: np.ndarray, other: np.ndarray) -> np.ndarray:
-        """Return the weighted mean square by frame."""
         scaled = np.square(self._factor() * (rows[:, :3] - other[:, :3]))
         return len(self.times) * scaled.reshape(len(self.times), -1).sum(axis=1)
 
@@ -386,22 +385,17 @@ class NumberObserver(MeasuredObserver):
     """What compares one number of each row, the first; a `_factor` is one number for all rows."""
 
     def residuals(self, rows: np.ndarray) -> np.ndarray:
-        """Return r, one for each row."""
         return self._factor() * (rows[:, 0] - self.targets()[:, 0])
 
     def residuals_jvp(self, tan_rows: np.ndarray) -> np.ndarray:
-        """Return the tangent of r."""
         return self._factor() * tan_rows[:, 0]
 
     def residuals_vjp(self, adj_r: np.ndarray) -> np.ndarray:
-        """Return the cotangent of the rows."""
         return np.pad(self._factor() * adj_r[:, None], [(0, 0), (0, 3)])
 
     def squares(self, rows: np.ndarray, other: np.ndarray) -> np.ndarray:
-        """Return the weighted mean square by frame."""
         off = np.square(self._factor() * (rows[:, 0] - other[:, 0]))
         return len(self.times) * off.reshape(len(self.times), -1).sum(axis=1)
 
     def expected_noise(self, rows: np.ndarray) -> float | np.ndarray:
-        """Return the variance of a residual: the error squared."""
         return (self._factor() * self.error) ** 2

@@ -236,7 +236,6 @@ class PointObserver(MeasuredObserver):
         return replace(self, places=np.broadcast_to(begun, self.places.shape)).targets()
 
     def simulated(self, rows: np.ndarray) -> Self:
-        """Return the points at these places."""
         return replace(self, places=rows[:, : self.places.shape[-1]].reshape(self.places.shape))
 
     def refined(self, nodes_before: scipy.sparse.csr_array) -> Self:
@@ -249,7 +248,6 @@ class PointObserver(MeasuredObserver):
         return replace(self, matrix=self.matrix @ nodes_before, reshaped=reshaped)
 
     def carried_as(self, other: "PointObserver") -> Self:
-        """Return the points by the vertices that carry them in another observation."""
         return replace(self, matrix=other.matrix, begun=other.begun, reshaped=other.reshaped)
 
     def curves(self, rows: np.ndarray) -> dict[str, np.ndarray]:
@@ -264,12 +262,10 @@ class PointObserver(MeasuredObserver):
         }  # fmt: skip
 
     def fields(self, moved: Moved) -> Moved:
-        """Return the vertices of the object, or the nodes."""
         name = self.object or NODES
         return {name: moved[name]}
 
     def shown(self, seen: Moved, values: Values) -> RecordedPrediction:
-        """Predict the points."""
         ((name, rows),) = seen.items()
         matrix, slope, path = self.matrix, None, ""
         if self.reshaped is not None and self.reshaped.path in values:

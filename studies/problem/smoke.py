@@ -25,11 +25,9 @@ class SmokeObserver(PictureObserver):
     background: np.ndarray  # (3,)
 
     def fields(self, moved: Moved) -> Moved:
-        """Return the density."""
         return {DENSITY: moved[DENSITY]}
 
     def shown(self, seen: Moved, values: Values) -> RecordedPrediction:
-        """Draw the film."""
         density = seen[DENSITY]
 
         def jvp(tan: Moved, tan_values: Values) -> np.ndarray:

@@ -33,14 +33,12 @@ class ForceSensor:
         return self._force(motion).at(_on_host(run))[:, None]
 
     def vertices_jvp(self, motion: Motion, run: Any, tan_run: Any, tangents: Arrays) -> np.ndarray:
-        """Return its tangent."""
         force = self._force(motion)
         values = force.parameters
         felt = {path: np.asarray(tan) for path, tan in tangents.items() if path in values}
         return force.jvp(_on_host(run), _on_host(tan_run), felt)[:, None]
 
     def vertices_vjp(self, motion: Motion, run: Any, adj_vertices: np.ndarray) -> ImageCotangents:
-        """Return the cotangents of the frames and of the parameters that it depends on."""
         force = self._force(motion)
         adj = np.asarray(to_host(adj_vertices), float)[:, 0]
         pulled = support_force_vjp(force, _on_host(run), adj, force.parameters)

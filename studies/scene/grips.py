@@ -60,7 +60,6 @@ class Led:
     ahead: int = 1
 
     def course(self, dt: float, values: np.ndarray | None = None) -> Signal:
-        """Return it over the steps of dt [s]."""
         return Signal(self.times / dt - self.ahead, self.places if values is None else values)
 
     def require_seconds(self, end: float) -> None:
@@ -311,7 +310,6 @@ class RigidPath(ParameterMap):
         return self.motion.values(sources)["state.x"][self.rows]
 
     def values(self, sources: Arrays) -> dict[str, np.ndarray]:
-        """Return x."""
         positions, rotations = (sources[path] for path in self.sources[:2])
         return {self.targets[0]: self._places(positions, rotations, self._start(sources))}
 
@@ -330,7 +328,6 @@ class RigidPath(ParameterMap):
         return {self.targets[0]: tan_p[:, None] + tan}
 
     def vjp(self, sources: Arrays, adjoints: Arrays) -> dict[str, np.ndarray]:
-        """Return the cotangents of the poses and of where the body starts."""
         adj = adjoints.get(self.targets[0])
         if adj is None:
             return {path: np.zeros_like(sources[path]) for path in self.sources}

@@ -66,7 +66,6 @@ class Bounces(ParameterMap):
         self.stiff = frozenset(stiffness)
 
     def values(self, sources: Arrays) -> dict[str, np.ndarray]:
-        """Return k and gamma."""
         (k, _, _), (gamma, _, _) = self._powers(sources)
         return {
             path: (k if path in self.stiff else gamma) * factor
@@ -74,7 +73,6 @@ class Bounces(ParameterMap):
         }
 
     def jvp(self, sources: Arrays, tangents: Arrays) -> dict[str, np.ndarray]:
-        """Return the tangents of k and gamma."""
         e, c = (np.asarray(tangents.get(source, 0.0)) for source in self.sources)
         rates = [by_e * e + by_c * c for _, by_e, by_c in self._powers(sources)]
         return {
@@ -82,7 +80,6 @@ class Bounces(ParameterMap):
         }
 
     def vjp(self, sources: Arrays, adjoints: Arrays) -> dict[str, np.ndarray]:
-        """Return the cotangents of e and c."""
         adj = np.zeros(2)
         powers = self._powers(sources)
         for path, factor in self.factors.items():

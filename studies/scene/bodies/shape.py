@@ -176,7 +176,6 @@ class WeighedShape(Weighed):
         return out
 
     def vjp(self, sources: Arrays, adjoints: Arrays) -> dict[str, np.ndarray]:
-        """Return the cotangents of density, factors and the shape."""
         out, X = super().vjp(sources, adjoints), self._placed_points(sources)
         adj = sources[self.factors] * adjoints.get("mass", np.zeros(self.n))[self.rows]
         adj_V = sources[self.density] * share_equally_vjp(adj, self.tets)
