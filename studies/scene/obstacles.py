@@ -115,20 +115,16 @@ def make_contacts(
             carrier = by_name[obstacle.fixed_to]
             touching = [body.against(carrier) for body in touching]
             placed = shape_of(name, obstacle).about(carrier.center)
-        _check_depth(name, obstacle, touching)
+        for body in touching:
+            if (obstacle.depth or 0.0) >= body.size:
+                raise StudyError(
+                    f"`obstacles.{name}.depth` must be smaller than `bodies.{body.name}`, which is "
+                    f"{body.size:.3g} m large, got {obstacle.depth:.3g} m. By default it is "
+                    f"{BOUNCE_DEPTH * body.size:.3g} m."
+                )
         laws = [(b, _law(placed, b.before or b, gravity)) for b in touching]
         _add_contacts(out, name, placed, laws, gravity=gravity, world=world)
     return out
-
-
-def _check_depth(name: str, obstacle: declared.Obstacle, bodies: Sequence[Touching]) -> None:
-    for body in bodies:
-        if (obstacle.depth or 0.0) >= body.size:
-            raise StudyError(
-                f"`obstacles.{name}.depth` must be smaller than `bodies.{body.name}`, which is "
-                f"{body.size:.3g} m large, got {obstacle.depth:.3g} m. By default it is "
-                f"{BOUNCE_DEPTH * body.size:.3g} m."
-            )
 
 
 def _speed(obstacle: declared.Obstacle, body: Touching, gravity: float) -> float:
