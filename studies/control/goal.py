@@ -128,6 +128,6 @@ def _center_of(problem: SceneProblem) -> PointObserver | None:
     end = max(observer.start + observer.times[-1] for observer in problem.observers)
     nothing = np.zeros((1, 1, 3))
     return PointObserver(
-        CENTER, 1.0, np.array([end]), 0.0, np.zeros(1, int), nothing, 1.0, weights, "",
+        CENTER, 1.0, np.array([end]), 0.0, np.zeros(1, int), 1.0, nothing, weights, "",
         is_center=True,
     )  # fmt: skip

@@ -55,9 +55,7 @@ class View:
     @cached_property
     def body(self) -> np.ndarray:
         """The largest spot of the mask, (height, width) bool."""
-        labels, count = scipy.ndimage.label(self.mask > 0.5)  # pyright: ignore[reportGeneralTypeIssues]
-        sizes = np.bincount(labels.ravel(), minlength=count + 1)
-        return labels == 1 + int(np.argmax(sizes[1:])) if count else np.zeros(labels.shape, bool)
+        return _largest_part(self.mask > 0.5)
 
     @cached_property
     def distances(self) -> np.ndarray:
@@ -300,7 +298,11 @@ def _fields(views: Mapping[str, View], points: np.ndarray) -> tuple[np.ndarray, 
 
 def _largest(field: np.ndarray) -> np.ndarray:
     """Return f with its largest part alone positive."""
-    labels, count = scipy.ndimage.label(field > 0.0)  # pyright: ignore[reportGeneralTypeIssues]
-    sizes = np.bincount(labels.ravel(), minlength=count + 1)[1:]
-    other = (labels > 0) & (labels != 1 + int(np.argmax(sizes)))
-    return np.where(other, -field, field)
+    return np.where((field > 0.0) & ~_largest_part(field > 0.0), -field, field)
+
+
+def _largest_part(mask: np.ndarray) -> np.ndarray:
+    """Return the largest part of a mask that hangs together; of an empty one nothing."""
+    labels, count = scipy.ndimage.label(mask)  # pyright: ignore[reportGeneralTypeIssues]
+    sizes = np.bincount(labels.ravel(), minlength=count + 1)
+    return labels == 1 + int(np.argmax(sizes[1:])) if count else np.zeros(mask.shape, bool)

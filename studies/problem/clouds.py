@@ -25,7 +25,7 @@ from scipy.spatial import KDTree
 from adjsim.jit.backend import thread_count
 from adjsim.pairs.nearest import SurfaceSearch
 from studies.problem.observations.clouds import CloudData
-from studies.problem.observers import Back, Moved, Observer, RecordedPrediction, Values
+from studies.problem.observers import Back, MeasuredObserver, Moved, RecordedPrediction, Values
 from studies.problem.steps import Sampling
 from studies.runs.errors import StudyError
 from studies.scene import declared
@@ -56,13 +56,12 @@ class Rho(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class CloudObserver(Observer):
+class CloudObserver(MeasuredObserver):
     """Points that were measured on the surfaces of bodies."""
 
     KIND, BY_FRAME = "cloud", "clouds"
 
     clouds: np.ndarray  # (n_frames, n_points, 3) [m], NaN behind the last point of a frame
-    error: float  # standard deviation [m]
     search: SurfaceSearch  # on the faces of all bodies
     begun: Mapping[str, np.ndarray]  # vertices of each body at the start, (n_vertices, 3) [m]
     is_two_sided: bool = False
@@ -111,7 +110,6 @@ class CloudObserver(Observer):
         return rows.reshape(-1, 3)
 
     def fields(self, moved: Moved) -> Moved:
-        """Return the vertices of the bodies."""
         return {name: moved[name] for name in self.begun}
 
     def predict(self, moved: Moved, at: Sampling, values: Values) -> np.ndarray:
@@ -122,12 +120,9 @@ class CloudObserver(Observer):
         return np.pad(places.reshape(-1, 3), [(0, 0), (0, 1)])
 
     def simulated(self, rows: np.ndarray) -> Self:
-        """Return the cloud of these places."""
         return replace(self, clouds=rows[:, :3].reshape(self.clouds.shape), samples=None)
 
     def shown(self, seen: Moved, values: Values) -> RecordedPrediction:
-        """Predict the distances."""
-        del values
         x = self._vertices(seen)
         n, n_points = len(x), self.n_points
         rows = np.zeros((n, self.rows_per_frame(), 4))
@@ -210,12 +205,10 @@ class CloudObserver(Observer):
         return self.residuals_jvp(rows)
 
     def residuals_jvp(self, tan_rows: np.ndarray) -> np.ndarray:
-        """Return the tangent of r."""
         scaled = (self._factor() * tan_rows[:, :3]).reshape(len(self.times), -1, 3)
         return scaled[:, self._is_compared].ravel()
 
     def residuals_vjp(self, adj_r: np.ndarray) -> np.ndarray:
-        """Return the cotangent of the rows."""
         out = np.zeros((len(self.times), self.rows_per_frame(), 4))
         out[..., :3][:, self._is_compared] = adj_r.reshape(len(self.times), -1)
         return self._factor() * out.reshape(-1, 4)
@@ -228,15 +221,6 @@ class CloudObserver(Observer):
             parts.append(np.full((len(self.times), self.n_vertices), 1.0 / self.n_vertices))
         squares = np.concatenate(parts, axis=1) * self.weight / len(self.times)
         return np.sqrt(squares).reshape(-1, 1) / self.error
-
-    def squares(self, rows: np.ndarray, other: np.ndarray) -> np.ndarray:
-        """Return the weighted mean square by frame."""
-        scaled = np.square(self._factor() * (rows[:, :3] - other[:, :3]))
-        return len(self.times) * scaled.reshape(len(self.times), -1).sum(axis=1)
-
-    def expected_noise(self, rows: np.ndarray) -> np.ndarray:
-        """Return the variance of each residual: the declared error squared."""
-        return self.residuals_jvp(np.full(rows.shape, self.error)) ** 2
 
     def over_surface(self, seen: Moved) -> dict[str, np.ndarray]:
         """Return points, their distances and the surface at the first, middle and last frame."""

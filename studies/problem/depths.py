@@ -110,7 +110,6 @@ class DepthObserver(NumberObserver):
         return self.shown(self._at_start(len(self.times)), {}).rows[:, :3]
 
     def fields(self, moved: Moved) -> Moved:
-        """Return the vertices of what is drawn."""
         return {name: moved[name] for name in self.begun}
 
     def _view(self, seen: Moved, values: Values) -> tuple[Scene, Any, SoftRasterizer, Moved]:
@@ -133,12 +132,10 @@ class DepthObserver(NumberObserver):
         return rows.reshape(-1, 4)
 
     def simulated(self, rows: np.ndarray) -> Self:
-        """Return the film of these depths."""
         z = rows[:, 0].reshape(len(self.times), -1)[:, :-1].reshape(self.depths.shape)
         return replace(self, depths=z, is_simulated=False)
 
     def shown(self, seen: Moved, values: Values) -> RecordedPrediction:
-        """Draw the depths, and compare them."""
         scene, camera, rasterizer, vertices = self._view(seen, values)
         drawn = record_outputs(scene, camera, rasterizer, vertices, self.size, ["depth"])
         z = _without_background(drawn.images["depth"], camera.far)

@@ -51,19 +51,15 @@ class EncoderObserver(NumberObserver):
         return {**super().values(), self.offset_path: offset}
 
     def targets(self) -> np.ndarray:
-        """Return what was measured, in rows."""
         return np.pad(self.measured[:, None], [(0, 0), (0, 2)])
 
     def simulated(self, rows: np.ndarray) -> Self:
-        """Return the encoder that measured this."""
         return replace(self, measured=rows[:, 0].copy())
 
     def fields(self, moved: Moved) -> Moved:
-        """Return the vertices of the bodies of the joint."""
         return {name: moved[name] for name in self.weights}
 
     def carried_as(self, other: "EncoderObserver") -> Self:
-        """Return the encoder by the vertices that carry its joint in another observation."""
         return replace(self, weights=other.weights)
 
     def _points(self, seen: Moved, otherwise: np.ndarray) -> list[np.ndarray]:
@@ -72,7 +68,6 @@ class EncoderObserver(NumberObserver):
         return ends if len(ends) == 2 else [np.broadcast_to(otherwise, ends[0].shape), *ends]
 
     def shown(self, seen: Moved, values: Values) -> RecordedPrediction:
-        """Predict the angle or length, and the offset."""
         offset = self.factor * float(values.get(self.offset_path, self.offset))
         a, b = self._points(seen, self.points)
         u, v, w, q = a[:, 1] - a[:, 0], a[:, 2] - a[:, 0], b[:, 1] - b[:, 0], b[:, 0] - a[:, 0]
@@ -108,11 +103,7 @@ class EncoderObserver(NumberObserver):
 
         return RecordedPrediction(np.pad(row[:, None], [(0, 0), (0, 3)]), jvp, vjp)
 
-    def _factor(self) -> float:
-        return float(np.sqrt(self.weight / len(self.times))) / self.error
-
     def curves(self, rows: np.ndarray) -> dict[str, np.ndarray]:
-        """Return what was measured and is predicted over time."""
         n = len(rows)
         label = "angle [deg]" if self.is_hinge else "length [m]"
         return {

@@ -105,11 +105,9 @@ class FilmObserver(PictureObserver):
     camera: PosedCamera = field(kw_only=True)
 
     def fields(self, moved: Moved) -> Moved:
-        """Return the vertices of what is drawn."""
         return {name: moved[name] for name in self.scene.objects}
 
     def shown(self, seen: Moved, values: Values) -> RecordedPrediction:
-        """Draw the film."""
         drawn = record_images(*self._drawn(seen, values), device=self.device)
         rows = drawn.images.reshape(-1, 4)
 
@@ -145,7 +143,6 @@ class FilmObserver(PictureObserver):
         return scene, camera, self.rasterizer, vertices, size
 
     def scenery(self, seen: Moved, values: Values) -> Scenery:
-        """Return what the camera sees."""
         vertices = {name: x - beside(self.center.astype(x.dtype), x) for name, x in seen.items()}
         scene = _with_look(self.scene, self.paths, values)
         return Scenery(scene, self.camera_at(values), vertices, self.size)
@@ -173,7 +170,6 @@ class FilmObserver(PictureObserver):
         return r
 
     def looks(self) -> Iterable[str]:
-        """Return the scene paths of the looks and lights that it sees."""
         return self.paths.values()
 
     def _behind(self, dtype: np.dtype) -> np.ndarray:
@@ -195,7 +191,6 @@ class FilmObserver(PictureObserver):
 
     def reached(self, rows: np.ndarray, count: int) -> ReachedResiduals:
         """Return which residuals may change: those that see a pixel where something is drawn."""
-        del count
         alpha = to_host(self.as_images(rows)[..., 3])
         return self.residuals_near(alpha > 0.0, alpha.dtype)
 
@@ -234,7 +229,6 @@ class FilmObserver(PictureObserver):
         return np.concatenate(masks).ravel()
 
     def pictures(self, rows: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Return predicted and seen colours (n_frames, H, W, 3), and where both have bodies."""
         plate = np.broadcast_to(self.rasterizer.background, self.frames.shape[1:])
         drawn = self.where_compared(to_host(self.as_images(rows))[..., :3], self.frames)
         if not self.paths:  # silhouettes, white on black
@@ -243,12 +237,10 @@ class FilmObserver(PictureObserver):
         return drawn, self.frames, *masks
 
     def softened(self, factor: float) -> Self:
-        """Return the film drawn with edges softer by a factor."""
         sigma = self.rasterizer.sigma * factor**2
         return replace(self, rasterizer=replace(self.rasterizer, sigma=sigma))
 
     def values(self) -> dict[str, Value]:
-        """Return what may be free of the film, its looks and lights too."""
         looks = {}
         for target, path in self.paths.items():
             bounds = (0.0, 1.0) if path.endswith(COLORS) else (-np.inf, np.inf)
@@ -263,14 +255,13 @@ class FilmObserver(PictureObserver):
         return tuple(
             PointObserver(
                 self.name, self.weight, self.times, self.start, self.index,
-                np.zeros((len(self.times), n, 3)), MILLIMETRE, scipy.sparse.eye_array(n).tocsr(),
+                MILLIMETRE, np.zeros((len(self.times), n, 3)), scipy.sparse.eye_array(n).tocsr(),
                 name,
             )
             for name, n in counts.items()
         )  # fmt: skip
 
     def shaded_otherwise(self) -> Self:
-        """Return the film drawn flat in place of smooth, and smooth in place of flat."""
         objects = {
             name: replace(mesh, smooth_normals=not mesh.smooth_normals)
             for name, mesh in self.scene.objects.items()
@@ -369,9 +360,10 @@ class FilmObserver(PictureObserver):
         weights = np.bincount(faces.ravel(), np.repeat(area, 3), len(ahead)) / (3.0 * area.sum())
         error = ERROR_KNOWN if is_offset else ERROR_UNKNOWN
         point = PointObserver(
-            self.name, self.weight, self.times, self.start, self.index, middles[:, None],
-            max(ERROR, error * float(np.sqrt(drawn_area))), scipy.sparse.csr_array(weights[None]),
-            body, self.size, camera=self.camera, camera_path=self.camera_path, center=self.center,
+            self.name, self.weight, self.times, self.start, self.index,
+            max(ERROR, error * float(np.sqrt(drawn_area))), middles[:, None],
+            scipy.sparse.csr_array(weights[None]), body, self.size, camera=self.camera,
+            camera_path=self.camera_path, center=self.center,
         )  # fmt: skip
         if is_offset:
             middle = to_pixels(first.camera, (weights @ ahead)[None], self.size)[0]

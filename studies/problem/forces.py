@@ -5,7 +5,7 @@ from typing import Self
 
 import numpy as np
 
-from studies.problem.observers import Back, Moved, Observer, RecordedPrediction, Values
+from studies.problem.observers import Back, MeasuredObserver, Moved, RecordedPrediction, Values
 
 
 THOUSAND = 1000.0  # between newtons, and milli- or kilonewtons
@@ -14,26 +14,19 @@ OPPOSITE = -0.8  # cosine of the angle between two series: the one is the other 
 
 
 @dataclass(frozen=True, eq=False)
-class ForceObserver(Observer):
+class ForceObserver(MeasuredObserver):
     """What a load cell reads: three components, or one along an axis."""
 
     KIND, BY_FRAME = "force", "forces"
 
     forces: np.ndarray  # (n_frames, 3), or (n_frames, 1) along `axis` [N]
-    error: float  # standard deviation [N]
     axis: np.ndarray | None = None  # unit vector, (3,)
 
     def targets(self) -> np.ndarray:
-        """Return the forces in rows of three."""
         return _padded(self.forces, 3)
 
     def simulated(self, rows: np.ndarray) -> Self:
-        """Return the observation of these forces."""
         return replace(self, forces=rows[:, : self.forces.shape[1]])
-
-    def expected_noise(self, rows: np.ndarray) -> np.ndarray:
-        """Return the variance of each residual: the declared error squared."""
-        return self.residuals_jvp(np.full(rows.shape, self.error)) ** 2
 
     def doubts(self, rows: np.ndarray) -> list[str]:
         """Return whether the cell likely reads the other way, or in another unit than newtons."""
@@ -71,12 +64,9 @@ class ForceObserver(Observer):
         }  # fmt: skip
 
     def fields(self, moved: Moved) -> Moved:
-        """Return what the sensor reads."""
         return {self.sensor: moved[self.sensor]}
 
     def shown(self, seen: Moved, values: Values) -> RecordedPrediction:
-        """Predict the forces."""
-        del values
 
         def jvp(tan: Moved, tan_values: Values) -> np.ndarray:
             del tan_values
@@ -93,16 +83,6 @@ class ForceObserver(Observer):
         """Return forces (n_frames, 1, 3) as rows, along the axis if there is one."""
         rows = force[:, 0] if self.axis is None else force[:, 0] @ self.axis[:, None]
         return _padded(rows, 4)
-
-    def _factor(self) -> np.ndarray:
-        """Return what scales each row, (n_frames, 1)."""
-        n = len(self.times)
-        return np.full((n, 1), np.sqrt(self.weight / n) / self.error)
-
-    def squares(self, rows: np.ndarray, other: np.ndarray) -> np.ndarray:
-        """Return the weighted mean square by frame."""
-        scaled = np.square(self._factor() * (rows[:, :3] - other[:, :3]))
-        return len(self.times) * scaled.sum(axis=1)
 
 
 def _padded(rows: np.ndarray, n: int) -> np.ndarray:

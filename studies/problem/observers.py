@@ -186,7 +186,6 @@ class Observer(ABC):
 
     def reached(self, rows: np.ndarray, count: int) -> ReachedResiduals:
         """Return which of `count` residuals may change where these rows are predicted: all."""
-        del rows
         return ReachedResiduals(np.arange(count), self.residuals_jvp, self.residuals_vjp)
 
     def residuals_vjp(self, adj_r: np.ndarray) -> np.ndarray:
@@ -209,7 +208,6 @@ class Observer(ABC):
 
     def softened(self, factor: float) -> Self:
         """Return the observation with edges drawn softer by a factor; only pictures have any."""
-        del factor
         return self
 
     # What may be free, and what is known of the noise
@@ -239,7 +237,6 @@ class Observer(ABC):
 
         What is exactly 0 was not measured: a missing sample, the third column of places in pixels.
         """
-        del rows
         return float(r @ r) / max(np.count_nonzero(r) - n_parameters, 1.0)
 
     def expected_noise(self, rows: np.ndarray) -> float | np.ndarray:
@@ -247,7 +244,6 @@ class Observer(ABC):
 
         `rows` are predicted, (n_rows, 4).
         """
-        del rows
         return NOISE**2
 
     def information(self, J: Jacobian, variance: float | np.ndarray) -> np.ndarray:
@@ -262,7 +258,6 @@ class Observer(ABC):
 
         `nodes_before` is the sparse matrix from all nodes to those of before, (n_before, n_nodes).
         """
-        del nodes_before
         return self
 
     def carried_as(self, other: Any) -> Self:
@@ -271,7 +266,6 @@ class Observer(ABC):
 
     def in_space(self, problem: Any) -> "tuple[Observer, ...]":
         """Return observations in space of all that is seen of a `SceneProblem` in pictures."""
-        del problem
         return (self,)
 
     def shaded_otherwise(self) -> Self:
@@ -280,7 +274,6 @@ class Observer(ABC):
 
     def simulated(self, rows: np.ndarray) -> Self:
         """Return the observation of what was predicted, (n_rows, 4), in place of what was seen."""
-        del rows
         return self
 
     def track(self, subjects: Mapping[str, Any], begun: Mapping[str, Any]) -> "Observer | None":
@@ -289,14 +282,12 @@ class Observer(ABC):
         `subjects` are the drawn objects of a problem, and `begun` the first frames of films by
         name, as `studies.problem.films.Begun`.
         """
-        del subjects, begun
         return self
 
     # What is looked at
 
     def doubts(self, rows: np.ndarray) -> list[str]:
         """Return what is doubtful about its data beside what is predicted at the start values."""
-        del rows
         return []
 
     def check(self, problem: Any) -> None:
@@ -328,7 +319,6 @@ class Observer(ABC):
         These are `times` (n_frames,), `observed` and `predicted` (n_frames, n_points, k), and for
         each of the k numbers of a point its axis, with unit, in `labels`.
         """
-        del rows
         return {}
 
     def over_surface(self, seen: Moved) -> dict[str, np.ndarray]:
@@ -338,12 +328,10 @@ class Observer(ABC):
         is none, their signed `distances` (k, n_points) [m], `vertices` (k, n_vertices, 3) [m] and
         `faces` (n_faces, 3).
         """
-        del seen
         return {}
 
     def frames_compared(self, rows: np.ndarray, begun: np.ndarray | None) -> dict[str, np.ndarray]:
         """Return pictures as they are compared, for two predictions; {} of what is no picture."""
-        del rows, begun
         return {}
 
     def looks(self) -> Iterable[str]:
@@ -374,29 +362,40 @@ class Observer(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class NumberObserver(Observer):
-    """What compares one number of each row, the first; a subclass has a `_factor` for all rows."""
+class MeasuredObserver(Observer):
+    """What is compared with numbers that were measured, all with one standard deviation."""
 
     error: float  # standard deviation of a number
 
+    def _factor(self) -> Any:
+        """Return what scales the difference in each row: the loss is the mean over the frames."""
+        return float(np.sqrt(self.weight / len(self.times))) / self.error
+
+    def squares(self, rows: np.ndarray, other: np.ndarray) -> np.ndarray:
+        scaled = np.square(self._factor() * (rows[:, :3] - other[:, :3]))
+        return len(self.times) * scaled.reshape(len(self.times), -1).sum(axis=1)
+
+    def expected_noise(self, rows: np.ndarray) -> float | np.ndarray:
+        """Return the variance of each residual: the declared error squared."""
+        return self.residuals_jvp(np.full(rows.shape, self.error)) ** 2
+
+
+@dataclass(frozen=True, eq=False)
+class NumberObserver(MeasuredObserver):
+    """What compares one number of each row, the first; a `_factor` is one number for all rows."""
+
     def residuals(self, rows: np.ndarray) -> np.ndarray:
-        """Return r, one for each row."""
         return self._factor() * (rows[:, 0] - self.targets()[:, 0])
 
     def residuals_jvp(self, tan_rows: np.ndarray) -> np.ndarray:
-        """Return the tangent of r."""
         return self._factor() * tan_rows[:, 0]
 
     def residuals_vjp(self, adj_r: np.ndarray) -> np.ndarray:
-        """Return the cotangent of the rows."""
         return np.pad(self._factor() * adj_r[:, None], [(0, 0), (0, 3)])
 
     def squares(self, rows: np.ndarray, other: np.ndarray) -> np.ndarray:
-        """Return the weighted mean square by frame."""
         off = np.square(self._factor() * (rows[:, 0] - other[:, 0]))
         return len(self.times) * off.reshape(len(self.times), -1).sum(axis=1)
 
     def expected_noise(self, rows: np.ndarray) -> float | np.ndarray:
-        """Return the variance of a residual: the error squared."""
-        del rows
         return (self._factor() * self.error) ** 2

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, assert_never
+from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -57,15 +57,6 @@ FORCE_PART = 0.01  # the same of a force, as a part of the largest
 ENCODER_ANGLE, ENCODER_LENGTH = 0.1, 1e-4  # likewise [deg], [m]
 ANGULAR = {"deg": 1.0, "rad": 180.0 / np.pi}
 LONGEST = 1.0  # between rows of a table [s]: a chosen time step makes thousands of steps of it
-Observed = (
-    declared.Film
-    | declared.Points
-    | declared.States
-    | declared.Cloud
-    | declared.Depth
-    | declared.Encoder
-    | declared.Force
-)
 
 
 def make_observers(
@@ -81,27 +72,12 @@ def make_observers(
     Films are drawn on `device`, and still without a background.
     """
     making = _Observing(file, built, films, device)
-    observers: list[Observer] = []
-    for name in file.observations if names is None else names:
-        spec = file.observations[name]
-        if isinstance(spec, declared.Film):
-            is_smoke = isinstance(built.state, SmokeState)
-            observers.append((making.smoke if is_smoke else making.film)(name, spec))
-        elif isinstance(spec, declared.Points):
-            observers.append(making.points(name, spec))
-        elif isinstance(spec, declared.States):
-            observers.append(making.states(name, spec))
-        elif isinstance(spec, declared.Force):
-            observers.append(making.force(name, spec))
-        elif isinstance(spec, declared.Cloud):
-            observers.append(making.cloud(name, spec))
-        elif isinstance(spec, declared.Depth):
-            observers.append(making.depth(name, spec))
-        elif isinstance(spec, declared.Encoder):
-            observers.append(making.encoder(name, spec))
-        elif not isinstance(spec, declared.OwnObservation):  # which `declared_own` makes
-            assert_never(spec)
-    return observers
+    specs = {k: file.observations[k] for k in (file.observations if names is None else names)}
+    return [
+        getattr(making, spec.kind)(name, spec)
+        for name, spec in specs.items()
+        if not isinstance(spec, declared.OwnObservation)  # which `declared_own` makes
+    ]
 
 
 def check_forces(file: declared.SceneFile) -> None:
@@ -121,7 +97,7 @@ def _read_force(spec: declared.Force, key: str) -> tuple[np.ndarray, np.ndarray]
 
 @dataclass(frozen=True, eq=False)
 class _Observing:
-    """How the observations of a file become observers."""
+    """How the observations of a file become observers: a method for each kind, by its name."""
 
     file: declared.SceneFile
     built: BuiltScene
@@ -143,15 +119,12 @@ class _Observing:
         """The middle of everything that moves at the start, (3,) [m]."""
         return 0.5 * (self.bodies.min(axis=0) + self.bodies.max(axis=0))
 
-    def film(self, name: str, spec: declared.Film) -> FilmObserver:
-        """Return a film from a camera."""
-        which, data = self.file.camera_name(spec), self.films[name]
-        bodies = self.file.bodies if spec.bodies is None else spec.bodies
-        hidden = set(self.file.bodies).difference(bodies)
-        meshes = {key: mesh for key, mesh in self.built.meshes.items() if key not in hidden}
-        seen_from = make_camera(which, self.file.cameras[which], data.full_size, self.center)
-        drawn = {body: (meshes[body].faces, self.surfaces[body]) for body in bodies}
-        require_outside(which, seen_from, drawn)
+    def film(self, name: str, spec: declared.Film) -> FilmObserver | SmokeObserver:
+        """Return a film from a camera, or of smoke."""
+        if isinstance(self.built.state, SmokeState):
+            return self._smoke(name, spec)
+        data = self.films[name]
+        meshes, view = self._view(spec, data.full_size)
         is_rgb = spec.compare == "rgb"
         drawn_as: dict[str, Any] = {"blend": Hard()}
         if spec.softness:
@@ -161,20 +134,37 @@ class _Observing:
             drawn_as["background"] = data.backdrop if is_rgb else np.zeros_like(data.backdrop)
         observer = FilmObserver(
             **self._pictures(name, spec),
+            **view,
             scene=Scene(meshes, self.built.lights) if is_rgb else _white(meshes),
-            camera=posed(seen_from, self.center),
-            center=self.center,
-            camera_path=f"cameras.{which}",
             rasterizer=SoftRasterizer(**drawn_as),
             paths=_look_paths(meshes, self.built.lights) if is_rgb else {},
             growth=self.file.search.growth,
             device=self.device,
         )
         if spec.simulate is None:
-            observer.require_in_picture(np.concatenate([self.surfaces[body] for body in bodies]))
+            seen = [self.surfaces[body] for body in self._bodies(spec)]
+            observer.require_in_picture(np.concatenate(seen))
         return observer
 
-    def smoke(self, name: str, spec: declared.Film) -> SmokeObserver:
+    def _bodies(self, spec: declared.Film | declared.Cloud | declared.Depth) -> Collection[str]:
+        """Return the names of the bodies that are observed."""
+        return self.file.bodies if spec.bodies is None else spec.bodies
+
+    def _view(
+        self, spec: declared.Film | declared.Depth, size: tuple[int, int]
+    ) -> tuple[dict[str, Mesh], dict[str, Any]]:
+        """Return what is drawn by name, and the camera of an observer, of pictures of this size."""
+        which, bodies = self.file.camera_name(spec), self._bodies(spec)
+        hidden = set(self.file.bodies).difference(bodies)
+        meshes = {key: mesh for key, mesh in self.built.meshes.items() if key not in hidden}
+        camera = make_camera(which, self.file.cameras[which], size, self.center)
+        require_outside(which, camera, {k: (meshes[k].faces, self.surfaces[k]) for k in bodies})
+        return meshes, {
+            "camera": posed(camera, self.center), "camera_path": f"cameras.{which}",
+            "center": self.center,
+        }  # fmt: skip
+
+    def _smoke(self, name: str, spec: declared.Film) -> SmokeObserver:
         """Return a film of smoke."""
         size, grid = self.films[name].size, self.built.state.density.shape
         if size != grid:
@@ -390,8 +380,7 @@ class _Observing:
 
     def cloud(self, name: str, spec: declared.Cloud) -> CloudObserver:
         """Return a cloud of points in space as an observer."""
-        key = f"observations.{name}"
-        bodies = self.file.bodies if spec.bodies is None else spec.bodies
+        key, bodies = f"observations.{name}", self._bodies(spec)
         if missing := [body for body in bodies if body not in self.built.subjects]:
             raise StudyError(f"`{key}.bodies` must have surfaces, and {missing[0]!r} has none.")
         begun = {body: np.asarray(self.surfaces[body], np.float64) for body in bodies}
@@ -422,26 +411,20 @@ class _Observing:
     def depth(self, name: str, spec: declared.Depth) -> DepthObserver:
         """Return a depth film as an observer."""
         key, which = f"observations.{name}", self.file.camera_name(spec)
-        bodies = self.file.bodies if spec.bodies is None else spec.bodies
-        hidden = set(self.file.bodies).difference(bodies)
-        meshes = {k: mesh for k, mesh in self.built.meshes.items() if k not in hidden}
-        view = self.file.cameras[which]
         if spec.simulate is None:
-            data = read_depth(spec, view, key, camera_key=f"cameras.{which}")
+            data = read_depth(spec, self.file.cameras[which], key, camera_key=f"cameras.{which}")
             _require_seconds(data.times, self.file.world, key)
         else:
             times, size = frame_times(spec, self.file.world, key), spec.simulate
             data = DepthData(
                 times, np.zeros((len(times), size.height, size.width)), (size.height, size.width)
             )
-        camera = make_camera(which, view, data.full_size, self.center)
-        require_outside(which, camera, {k: (meshes[k].faces, self.surfaces[k]) for k in bodies})
+        meshes, view = self._view(spec, data.full_size)
         observer = DepthObserver(
-            **_observed(name, spec, data.times), depths=data.depths, error=spec.error,
+            **_observed(name, spec, data.times), **view, depths=data.depths, error=spec.error,
             scene=_white(meshes), begun={k: self.surfaces[k] for k in meshes},
             jump=JUMP * float(np.linalg.norm(np.ptp(self.bodies, axis=0))),
-            is_simulated=spec.simulate is not None, camera=posed(camera, self.center),
-            center=self.center, camera_path=f"cameras.{which}",
+            is_simulated=spec.simulate is not None,
         )  # fmt: skip
         if spec.simulate is None:
             observer.require_compared()
@@ -493,7 +476,7 @@ class _Observing:
         )  # fmt: skip
 
 
-def _observed(name: str, spec: Observed, times: np.ndarray) -> dict[str, Any]:
+def _observed(name: str, spec: declared.Observation, times: np.ndarray) -> dict[str, Any]:
     common = {"name": name, "weight": spec.weight, "start": spec.start}
     return {**common, "times": times, "index": np.arange(len(times))}
 
@@ -535,7 +518,7 @@ def _look_paths(meshes: Mapping[str, Mesh], lights: Mapping[str, Lit]) -> dict[s
     return paths
 
 
-def frame_times(spec: Observed, world: declared.World, key: str) -> np.ndarray:
+def frame_times(spec: declared.Observation, world: declared.World, key: str) -> np.ndarray:
     """Return when the frames of a simulated observation are, the last at the end, (n,) [s]."""
     assert spec.simulate is not None
     duration = spec.simulate.duration

@@ -88,7 +88,6 @@ class OwnObserver(Observer):
         return np.maximum(last, 0)
 
     def rows_per_frame(self) -> int:
-        """Return the number of rows of a frame."""
         return self.count
 
     def targets(self) -> np.ndarray:
@@ -100,12 +99,9 @@ class OwnObserver(Observer):
         return self.in_rows(self.motionless)[:, :3]
 
     def fields(self, moved: Moved) -> Moved:
-        """Return all surfaces."""
         return surfaces(moved)
 
     def shown(self, seen: Moved, values: Values) -> RecordedPrediction:
-        """Evaluate the residuals."""
-        del values
         given = {name: rows[self.filled] for name, rows in seen.items()}
         r = np.asarray(self.terms.residuals(given), np.float64)
         n_all = np.size(self.terms.times)
@@ -233,7 +229,6 @@ class OwnObserver(Observer):
         return float(np.sqrt(self.weight / len(self.times)))
 
     def squares(self, rows: np.ndarray, other: np.ndarray) -> np.ndarray:
-        """Return the weighted squares by frame."""
         off = np.square(rows[:, :3] - other[:, :3]).reshape(len(self.times), -1)
         return self.weight * off.sum(axis=1)
 

@@ -8,8 +8,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from adjsim import checks
-from studies.runs.errors import StudyError
 from studies.scene.bodies.shape import SHAPE
 from studies.scene.components import split_component, with_components
 
@@ -34,7 +32,6 @@ class Scaled:
 
     def rate(self, theta: np.ndarray) -> np.ndarray | float:
         """Return the derivative of the natural values."""
-        del theta
         return self.unit
 
     def box(self, lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -85,26 +82,12 @@ class FreeParameter:
     """One free path."""
 
     path: str
-    start: np.ndarray  # natural value, () or (n, ...)
+    start: np.ndarray  # natural value, () or (n, ...), inside the bounds
     bounds: tuple[float, float]  # infinite ones are none
     transform: Transform  # from theta to the natural value
     unit: str = "-"
     prior: tuple[np.ndarray, np.ndarray] | None = None  # mean and standard deviation of theta
     is_answer: bool = True  # whether it is asked for; a nuisance such as a camera is not
-
-    def __post_init__(self) -> None:
-        checks.array(self.path, self.start, hint="It is the start value.")
-        low, high = self.bounds
-        if not low < high:
-            raise StudyError(
-                f"The bounds of `{self.path}` must be increasing, got {low} and {high}. Give the "
-                "lower one first."
-            )
-        if not ((self.start > low) & (self.start < high)).all():
-            raise StudyError(
-                f"The start of `{self.path}` must lie inside its bounds ({low}, {high}), got "
-                f"{self.start}. Move the start, or widen the bounds."
-            )
 
     @property
     def is_shape(self) -> bool:
@@ -158,8 +141,6 @@ class Parameters:
         ties: Mapping[str, tuple[str, float]] | None = None,
         wholes: Mapping[str, np.ndarray] | None = None,
     ) -> None:
-        if not free:
-            raise StudyError("There must be at least one free parameter.")
         self.free, self.ties, self.wholes = tuple(free), dict(ties or {}), dict(wholes or {})
         self.paths = tuple(parameter.path for parameter in free)
         ends = np.cumsum([0, *(parameter.start.size for parameter in free)])

@@ -44,7 +44,6 @@ class PictureObserver(Observer):
         return np.broadcast_to(self.first, self.frames.shape).reshape(-1, 3)
 
     def simulated(self, rows: np.ndarray) -> Self:
-        """Return the film of these pixels."""
         return self.of_frames(rows[:, :3].reshape(self.frames.shape))
 
     def of_frames(self, frames: np.ndarray) -> Self:
@@ -52,7 +51,6 @@ class PictureObserver(Observer):
         return replace(self, frames=frames, first=frames[0])
 
     def as_images(self, rows: np.ndarray) -> np.ndarray:
-        """Return rows as images, (n_frames, H, W, 3 or 4)."""
         return rows.reshape(-1, *self.size, rows.shape[-1])
 
     @property
@@ -78,14 +76,12 @@ class PictureObserver(Observer):
         return float(np.sqrt(self.weight / self.part_compared)) / SEEN
 
     def residuals(self, rows: np.ndarray) -> np.ndarray:
-        """Return r of the pyramid, frame after frame."""
         images = self.where_compared(self.as_images(rows)[..., :3], self.frames)
         r = residuals(self.loss, images, self.frames)
         r *= self._scale
         return r
 
     def residuals_jvp(self, tan_rows: np.ndarray) -> np.ndarray:
-        """Return the tangent of r."""
         tangent = self.where_compared(self.as_images(tan_rows))
         tan_r = residuals_jvp(self.loss, tangent, self.frames, tangent)
         tan_r *= self._scale
@@ -107,7 +103,6 @@ class PictureObserver(Observer):
         return ReachedResiduals(boxes.rows, jvp, vjp)
 
     def residuals_vjp(self, adj_r: np.ndarray) -> np.ndarray:
-        """Return the cotangent of the pixels."""
         shape = (*self.frames.shape[:-1], 4)
         xp = module_of(adj_r)
         blank = xp.broadcast_to(xp.zeros((), self.frames.dtype), shape)
@@ -145,12 +140,10 @@ class PictureObserver(Observer):
         return {"times": self.times, "target": target, "fitted": fitted, "start": start}
 
     def facts(self) -> dict[str, Any]:
-        """Return the number of frames, and the size [pixels]."""
         return {"frames": len(self.times), "size": list(self.size)}
 
     def noise(self, rows: np.ndarray, r: np.ndarray, n_parameters: int) -> float:
         """Return the variance of a pixel; those that are not compared do not count."""
-        del r
         apart = difference(self.as_images(rows)[..., :3], self.frames)
         off = self.where_compared(apart).ravel()
         return float(off @ off) / max(self.part_compared * off.size - n_parameters, 1.0)

@@ -11,7 +11,14 @@ from adjsim.meshes.embedding import embedding
 from adjsim.meshes.tet_mesh import TetMesh
 from adjsim.values import values_under
 from render.posed_camera import PosedCamera
-from studies.problem.observers import NODES, Back, Moved, Observer, RecordedPrediction, Values
+from studies.problem.observers import (
+    NODES,
+    Back,
+    MeasuredObserver,
+    Moved,
+    RecordedPrediction,
+    Values,
+)
 from studies.problem.pixels import rays, to_pixels, to_pixels_jvp, to_pixels_vjp
 from studies.runs.errors import StudyError
 from studies.scene.bodies.shape import Shape
@@ -199,13 +206,12 @@ class ReshapedCarriers:
 
 
 @dataclass(frozen=True, eq=False)
-class PointObserver(Observer):
+class PointObserver(MeasuredObserver):
     """Tracked points, as weighted sums of vertices of an object or of nodes."""
 
     KIND, BY_FRAME, IS_CARRIED = "points", "places", True
 
     places: np.ndarray  # (n_frames, n_points, 2 or 3), NaN where a point was not tracked
-    error: float  # standard deviation [m or pixels]
     matrix: scipy.sparse.csr_array  # (n_points, n_vertices)
     object: str  # of which vertices; "": of the nodes of the model
     size: tuple[int, int] = (1, 1)  # of the picture of points in pixels (u, v)
@@ -230,7 +236,6 @@ class PointObserver(Observer):
         return replace(self, places=np.broadcast_to(begun, self.places.shape)).targets()
 
     def simulated(self, rows: np.ndarray) -> Self:
-        """Return the points at these places."""
         return replace(self, places=rows[:, : self.places.shape[-1]].reshape(self.places.shape))
 
     def refined(self, nodes_before: scipy.sparse.csr_array) -> Self:
@@ -243,12 +248,7 @@ class PointObserver(Observer):
         return replace(self, matrix=self.matrix @ nodes_before, reshaped=reshaped)
 
     def carried_as(self, other: "PointObserver") -> Self:
-        """Return the points by the vertices that carry them in another observation."""
         return replace(self, matrix=other.matrix, begun=other.begun, reshaped=other.reshaped)
-
-    def expected_noise(self, rows: np.ndarray) -> np.ndarray:
-        """Return the variance of each residual: the declared error squared."""
-        return self.residuals_jvp(np.full(rows.shape, self.error)) ** 2
 
     def curves(self, rows: np.ndarray) -> dict[str, np.ndarray]:
         """Return the coordinates over time; of a prediction of fewer frames, of these."""
@@ -262,12 +262,10 @@ class PointObserver(Observer):
         }  # fmt: skip
 
     def fields(self, moved: Moved) -> Moved:
-        """Return the vertices of the object, or the nodes."""
         name = self.object or NODES
         return {name: moved[name]}
 
     def shown(self, seen: Moved, values: Values) -> RecordedPrediction:
-        """Predict the points."""
         ((name, rows),) = seen.items()
         matrix, slope, path = self.matrix, None, ""
         if self.reshaped is not None and self.reshaped.path in values:
@@ -306,13 +304,6 @@ class PointObserver(Observer):
         count = np.maximum(is_known.sum(axis=1, keepdims=True), 1) * len(self.times)
         scale = np.sqrt(self.weight / count) / self.error
         return np.where(is_known, scale, 0.0).reshape(-1, 1)
-
-    def squares(self, rows: np.ndarray, other: np.ndarray) -> np.ndarray:
-        """Return the weighted mean square by frame."""
-        scaled = np.square(self._factor() * (rows[:, :3] - other[:, :3])).reshape(
-            len(self.times), -1
-        )
-        return len(self.times) * scaled.sum(axis=1)
 
 
 def _applied(matrix: Any, rows: np.ndarray) -> np.ndarray:

@@ -39,17 +39,14 @@ class HalfStep(ParameterMap):
     bodies: dict[str, int]  # number of bodies in each set of rigid bodies
 
     def values(self, sources: Values) -> dict[str, np.ndarray]:
-        """Return what is taken, by path."""
         return self._taken(self.gravity.values(sources))
 
     def jvp(self, sources: Values, tangents: Values) -> dict[str, np.ndarray]:
-        """Return the tangents of what is taken."""
         if not set(self.sources) & set(tangents):
             return {}
         return self._taken(self.gravity.jvp(sources, tangents))
 
     def vjp(self, sources: Values, adjoints: Values) -> dict[str, np.ndarray]:
-        """Return the cotangents of what gives gravity."""
         adj = np.zeros(3)
         for name in self.bodies:
             adj += np.asarray(adjoints.get(f"{name}.velocity", np.zeros((1, 3)))).sum(axis=0)

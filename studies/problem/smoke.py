@@ -25,12 +25,9 @@ class SmokeObserver(PictureObserver):
     background: np.ndarray  # (3,)
 
     def fields(self, moved: Moved) -> Moved:
-        """Return the density."""
         return {DENSITY: moved[DENSITY]}
 
     def shown(self, seen: Moved, values: Values) -> RecordedPrediction:
-        """Draw the film."""
-        del values
         density = seen[DENSITY]
 
         def jvp(tan: Moved, tan_values: Values) -> np.ndarray:
@@ -52,7 +49,6 @@ class SmokeObserver(PictureObserver):
 
     def page(self, problem: Any, file: Any, values: Values, truth: Any = None) -> PageFilm:
         """Return film and answer, enlarged; the whole motion where the film is a picture."""
-        del file, truth
         times = self.times if len(self.times) > 1 else until(self, values) - self.start
         frames = np.broadcast_to(np.float32(0.0), (len(times), *self.frames.shape[1:]))
         drawn = replace(self, times=times, index=np.arange(len(times)), frames=frames)

@@ -19,6 +19,7 @@ from adjsim.forces.element import Force
 from adjsim.forces.lift_drag import LiftDrag
 from adjsim.model import Model, State
 from adjsim.steps.semi_implicit import SEMI_IMPLICIT
+from adjsim.support_force import GripForce, ObstacleForce
 from adjsim.system import System, TimeStep
 from render.scene import DirectionalLight, Mesh, SphericalHarmonics
 from render.shaders.harmonics import N_HARMONICS, Y0
@@ -60,7 +61,7 @@ from studies.scene.declared import (
     Springs,
 )
 from studies.scene.filming import Carried, Hulls, Skin, Sliding, Still, Subject
-from studies.scene.force_sensor import FORCE, OBSTACLE, ForceSensor, GripSensor, ObstacleSensor
+from studies.scene.force_sensor import FORCE, OBSTACLE, ForceSensor
 from studies.scene.gravity import DIRECTION, GRAVITY, Turned
 from studies.scene.grips import Led, make_grips, paths_in, with_grips
 from studies.scene.joints import JointMaker, JointMark, joint_marks, with_pin_points
@@ -164,7 +165,7 @@ def _moving(
     rigid = with_pin_points(scene.joints, nodes, rigid)
     rest, forces, touching = _shapes(scene, nodes, rigid)
     if refined:
-        before = _shapes(scene, *_parts(scene, free, gravity, refined=False))[2]
+        before = _shapes(scene, *_parts(scene, free, gravity, refined=False, sizes={}))[2]
         touching = _with_before(touching, before, nodes)
     n = len(rest)
     held = np.concatenate([np.zeros(0, bool), *(body.held for body in nodes)])
@@ -241,14 +242,12 @@ def _sensors(
     scene: Scene, touching: Sequence[Touching], gripped: Mapping[str, np.ndarray]
 ) -> dict[str, ForceSensor]:
     """Return what reads the forces of grips, of obstacles, and of obstacles on each body."""
-    sensors: dict[str, ForceSensor] = {
-        f"{FORCE}{name}": GripSensor(rows) for name, rows in gripped.items()
-    }
+    sensors = {f"{FORCE}{name}": ForceSensor(GripForce, rows) for name, rows in gripped.items()}
     for name, obstacle in scene.obstacles.items():
         pairs = {body.name: f"{name}_{body.name}" for body in chosen(name, obstacle, touching)}
-        sensors[f"{OBSTACLE}{name}"] = ObstacleSensor(tuple(pairs.values()))
+        sensors[f"{OBSTACLE}{name}"] = ForceSensor(ObstacleForce, tuple(pairs.values()))
         for body, pair in pairs.items():
-            sensors[f"{OBSTACLE}{name}.{body}"] = ObstacleSensor((pair,))
+            sensors[f"{OBSTACLE}{name}.{body}"] = ForceSensor(ObstacleForce, (pair,))
     return sensors
 
 
@@ -259,18 +258,16 @@ def _links(scene: Scene) -> tuple[str, ...]:
         (name, IN_WORDS.get(joint.kind, joint.kind), joint.between)
         for name, joint in scene.joints.items()
     ]
-    carried = (
+    carried = [
         f"{name}: {obstacle.kind} on {obstacle.fixed_to}"
         for name, obstacle in scene.obstacles.items()
         if obstacle.fixed_to
-    )
-    return (
-        *carried,
-        *(
-            f"{name}: {kind} of {f'{a} with itself' if a == b else f'{a} and {b}'}"
-            for name, kind, (a, b) in pairs
-        ),
-    )
+    ]
+    linked = [
+        f"{name}: {kind} of {f'{a} with itself' if a == b else f'{a} and {b}'}"
+        for name, kind, (a, b) in pairs
+    ]
+    return (*carried, *linked)
 
 
 def _apart(scene: Scene) -> list[str]:
@@ -326,7 +323,7 @@ def _parts(
     gravity: float,
     *,
     refined: bool,
-    sizes: Mapping[str, float] | None = None,
+    sizes: Mapping[str, float],
 ) -> tuple[list[NodePart], list[RigidPart]]:
     """Return the bodies made of nodes, with their places in the model, and the rigid ones."""
     nodes: list[NodePart] = []
@@ -340,25 +337,19 @@ def _parts(
             case Springs():
                 nodes.append(make_springs(name, body))
             case Rigid():
-                rigid.append(make_rigid(name, body, gravity, free))
+                part = make_rigid(name, body, gravity, free)
+                if name in sizes:
+                    fixed = _fixed_point(scene, name, part.bodies.meshes[0].points)
+                    part = make_rigid(name, body, gravity, free, resized=(sizes[name], fixed))
+                rigid.append(part)
     grips = scene.every_grip
     nodes = [with_grips(body.with_drag(scene.bodies[body.name], free), grips) for body in nodes]
-    bodies: dict[str, Any] = dict(scene.bodies)
-    for name, factor in (sizes or {}).items():
-        nodes = [
-            body.resized(factor, body.points[_stays(scene, body)].mean(axis=0))
-            if body.name == name
-            else body
-            for body in nodes
-        ]
-        rigid = [
-            make_rigid(name, bodies[name], gravity, free, resized=(
-                factor, _fixed_point(scene, name, body.bodies.meshes[0].points)
-            ))
-            if body.name == name
-            else body
-            for body in rigid
-        ]  # fmt: skip
+    nodes = [
+        body.resized(sizes[body.name], body.points[_stays(scene, body)].mean(axis=0))
+        if body.name in sizes
+        else body
+        for body in nodes
+    ]
     nodes = [
         body if body.shape is None else replace(body, shape=body.shape.about(_stays(scene, body)))
         for body in nodes
@@ -516,11 +507,11 @@ def _of_nodes(
     values[f"{name}.node_velocity"] = Value(
         velocities[is_free], "m/s", "linear", (bounds[0] - fastest, bounds[1] + fastest)
     )
-    pose = {"is_free": is_free, "rows": node_part.rows, "n": n}
     shape = node_part.shape
     motion = NodeMotion(
-        name, node_part.points, node_part.center, np.asarray(body.position), shape=shape, **pose
-    )
+        name, node_part.points, node_part.center, np.asarray(body.position),
+        is_free=is_free, rows=node_part.rows, n=n, shape=shape,
+    )  # fmt: skip
     maps = [*node_part.material, node_part.mass_map(node_part.rows, n)]
     if shape is not None:
         maps.append(RestShape(shape, rest, node_part.rows))

@@ -63,18 +63,15 @@ class Skin:
 
     def vertices(self, motion: Motion, run: Any) -> np.ndarray:
         """Return S x + offset."""
-        del motion
         moved = product(self._matrix(run.x), run.x)
         return moved + beside(np.asarray(self.offset, moved.dtype), moved)
 
     def vertices_jvp(self, motion: Motion, run: Any, tan_run: Any, tangents: Arrays) -> np.ndarray:
         """Return S tan_x."""
-        del motion, run, tangents
         return product(self._matrix(tan_run.x), tan_run.x)
 
     def vertices_vjp(self, motion: Motion, run: Any, adj_vertices: np.ndarray) -> ImageCotangents:
         """Return S^T adj_vertices as the cotangent of x."""
-        del motion, run
         transpose = self._matrix(adj_vertices, transposed=True)
         return ImageCotangents({"x": product(transpose, adj_vertices)})
 
@@ -91,14 +88,12 @@ class Hulls:
         return vertices(self.set_of(motion.system), run.bodies[self.name])
 
     def vertices_jvp(self, motion: Motion, run: Any, tan_run: Any, tangents: Arrays) -> np.ndarray:
-        """Return the tangent of the same."""
         bodies, tan_vertices = self.set_of(motion.system), None
         if self.moves_mesh:
             tan_vertices = tangents.get(f"{self.name}.vertices")
         return vertices_jvp(bodies, run.bodies[self.name], tan_run.bodies[self.name], tan_vertices)
 
     def vertices_vjp(self, motion: Motion, run: Any, adj_vertices: np.ndarray) -> ImageCotangents:
-        """Return the cotangents of positions and rotations, and of what moves the mesh."""
         bodies, poses = self.set_of(motion.system), run.bodies[self.name]
         adj = vertices_vjp(bodies, poses, adj_vertices)
         values = {}
@@ -127,8 +122,6 @@ class Carried(Hulls):
         return cls(body, hull=RigidBodies(points, mass=1.0, inertia=[1.0, 1.0, 1.0, 0.0, 0.0, 0.0]))
 
     def set_of(self, system: Any) -> RigidBodies:
-        """Return the object as a body."""
-        del system
         return self.hull
 
 
@@ -140,8 +133,6 @@ class Still:
     path: str = ""
 
     def vertices(self, motion: Motion, run: Any) -> np.ndarray:
-        """Return the points, once for each frame."""
-        del run
         system, given = motion.system, self.points
         if self.path:
             assert isinstance(system, AtRest)
@@ -150,15 +141,12 @@ class Still:
         return np.broadcast_to(points, (len(motion.frames), *points.shape))
 
     def vertices_jvp(self, motion: Motion, run: Any, tan_run: Any, tangents: Arrays) -> np.ndarray:
-        """Return the tangent of the points, once for each frame; 0 where they are constant."""
-        del tan_run
         still = self.vertices(motion, run)
         tangent = np.asarray(tangents.get(self.path, 0.0), still.dtype)
         return np.broadcast_to(tangent, still.shape)
 
     def vertices_vjp(self, motion: Motion, run: Any, adj_vertices: np.ndarray) -> ImageCotangents:
         """Return the sum over frames as the cotangent of the points, unless they are constant."""
-        del motion, run
         return ImageCotangents(values={self.path: adj_vertices.sum(axis=0)} if self.path else {})
 
 
@@ -176,21 +164,15 @@ class Sliding:
     along: np.ndarray
 
     def vertices(self, motion: Motion, run: Any) -> np.ndarray:
-        """Return the points at every frame."""
-        del run
         moved = self._offsets(motion, motion.system.parameters()[self.path] - self.at)
         return np.asarray(self.points + moved, motion.dtype)
 
     def vertices_jvp(self, motion: Motion, run: Any, tan_run: Any, tangents: Arrays) -> np.ndarray:
-        """Return their tangent."""
-        del run, tan_run
         place = motion.system.parameters()[self.path]
         tan = self._offsets(motion, np.asarray(tangents.get(self.path, np.zeros_like(place))))
         return np.broadcast_to(tan, (len(tan), *self.points.shape))
 
     def vertices_vjp(self, motion: Motion, run: Any, adj_vertices: np.ndarray) -> ImageCotangents:
-        """Return the cotangent of the parameter."""
-        del run
         weights = weights_at(self.times, motion.frames * motion.dt)
         adj = weights.T @ adj_vertices.sum(axis=1) @ self.along
         return ImageCotangents(values={self.path: adj})
@@ -209,17 +191,14 @@ class HangingRods:
     shape: RodsAndBobs
 
     def vertices(self, motion: Motion, run: Any) -> np.ndarray:
-        """Return the vertices of every frame."""
         return self.shape.vertices(run.angle, _lengths(motion))
 
     def vertices_jvp(self, motion: Motion, run: Any, tan_run: Any, tangents: Arrays) -> np.ndarray:
-        """Return their tangent."""
         length = _lengths(motion)
         tan_length = tangents.get("length", np.zeros_like(length))
         return rods_and_bobs_jvp(self.shape, run.angle, length, tan_run.angle, tan_length)
 
     def vertices_vjp(self, motion: Motion, run: Any, adj_vertices: np.ndarray) -> ImageCotangents:
-        """Pull their cotangent back to the angles and the lengths."""
         length = _lengths(motion)
         adj_angle, adj_length = rods_and_bobs_vjp(self.shape, run.angle, length, adj_vertices)
         return ImageCotangents({"angle": adj_angle}, {"length": adj_length})

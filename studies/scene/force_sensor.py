@@ -1,6 +1,6 @@
 """The force of a grip or an obstacle as something that an observation may read, differentiable."""
 
-from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,9 +9,9 @@ import numpy as np
 from adjoint.support_force import support_force_vjp
 from adjsim.equilibria import grips_of
 from adjsim.jit.device_arrays import to_host
-from adjsim.model import Model, Trajectory
+from adjsim.model import Trajectory
 from adjsim.rigid.pose import BodyTrajectory
-from adjsim.support_force import GripForce, ObstacleForce, SupportForce
+from adjsim.support_force import SupportForce
 from studies.scene.filming import ImageCotangents
 from studies.scene.maps import Arrays
 from studies.scene.motion import Motion, Settled, model_of
@@ -22,26 +22,23 @@ OBSTACLE = f"{FORCE}obstacles."  # the same of obstacles, and of obstacle and bo
 
 
 @dataclass(frozen=True, eq=False)
-class ForceSensor(ABC):
+class ForceSensor:
     """A force on the bodies: at every frame a row of one, [N]."""
 
-    @abstractmethod
-    def force(self, model: Model, *more: Any) -> SupportForce:
-        """Return it for a model, and the state, step size and steps of a rollout."""
+    kind: Callable[..., SupportForce]  # `GripForce` or `ObstacleForce`
+    what: Any  # of a grip the rows of its nodes, (n,), of an obstacle the names of its contacts
 
     def vertices(self, motion: Motion, run: Any) -> np.ndarray:
         """Return the force, (n_frames, 1, 3)."""
         return self._force(motion).at(_on_host(run))[:, None]
 
     def vertices_jvp(self, motion: Motion, run: Any, tan_run: Any, tangents: Arrays) -> np.ndarray:
-        """Return its tangent."""
         force = self._force(motion)
         values = force.parameters
         felt = {path: np.asarray(tan) for path, tan in tangents.items() if path in values}
         return force.jvp(_on_host(run), _on_host(tan_run), felt)[:, None]
 
     def vertices_vjp(self, motion: Motion, run: Any, adj_vertices: np.ndarray) -> ImageCotangents:
-        """Return the cotangents of the frames and of the parameters that it depends on."""
         force = self._force(motion)
         adj = np.asarray(to_host(adj_vertices), float)[:, 0]
         pulled = support_force_vjp(force, _on_host(run), adj, force.parameters)
@@ -55,31 +52,7 @@ class ForceSensor(ABC):
         assert model is not None
         if isinstance(motion.system, Settled):
             model, step = model.without(grips_of(model)), None
-        return self.force(model, motion.state, motion.dt, motion.n_steps, step)
-
-
-@dataclass(frozen=True, eq=False)
-class GripSensor(ForceSensor):
-    """The force that the nodes in these rows need, (n,)."""
-
-    rows: np.ndarray
-
-    def force(self, model: Model, *more: Any) -> SupportForce:
-        """Return the force of the grip."""
-        state, *steps = more
-        return GripForce(model, state, self.rows, *steps)
-
-
-@dataclass(frozen=True, eq=False)
-class ObstacleSensor(ForceSensor):
-    """The force of an obstacle through contacts of these names."""
-
-    contacts: tuple[str, ...]
-
-    def force(self, model: Model, *more: Any) -> SupportForce:
-        """Return the force of the obstacle."""
-        state, *steps = more
-        return ObstacleForce(model, state, self.contacts, *steps)
+        return self.kind(model, motion.state, self.what, motion.dt, motion.n_steps, step)
 
 
 def _on_host(run: Any) -> Trajectory:

@@ -45,7 +45,6 @@ class Turned(ParameterMap):
         return {"gravity": tan + np.cross(turning, self.values(sources)["gravity"])}
 
     def vjp(self, sources: Arrays, adjoints: Arrays) -> dict[str, np.ndarray]:
-        """Return the cotangents of the vector and the angles."""
         theta = self.axes @ sources[DIRECTION]
         adj = adjoints.get("gravity", np.zeros(3))
         moment = np.cross(self.values(sources)["gravity"], adj)

@@ -60,19 +60,18 @@ class Led:
     ahead: int = 1
 
     def course(self, dt: float, values: np.ndarray | None = None) -> Signal:
-        """Return it over the steps of dt [s]."""
         return Signal(self.times / dt - self.ahead, self.places if values is None else values)
 
-    def require_seconds(self, end: float) -> None:
-        """Raise if the path is so much longer than what is observed that it has milliseconds."""
+    def check(self, end: float, dt: float) -> None:
+        """Raise if the path ends before what is observed, at `end` [s], or jumps in a step dt [s].
+
+        Or if it is so much longer that its times must be milliseconds.
+        """
         if 0.0 < MUCH_LONGER * end < self.times[-1]:
             raise StudyError(
                 f"`{self.key}` ends at {self.times[-1]:.4g} s, what is observed at {end:.4g} s. "
                 "Divide its times by 1000 if they are milliseconds; else cut its last rows."
             )
-
-    def check(self, end: float, dt: float) -> None:
-        """Raise if the path ends before `end` [s], or jumps within a step of dt [s]."""
         if self.times[-1] < end * (1.0 - 1e-6):
             raise StudyError(
                 f"`{self.key}` ends at {self.times[-1]:.4g} s, before what is observed, at "
@@ -262,8 +261,8 @@ def _read_poses(key: str, path: Any) -> tuple[np.ndarray, np.ndarray]:
         if not len(times) or (np.diff(times) <= 0.0).any():
             raise StudyError(f"`{key}.times` must increase, at least one, got {times.tolist()}.")
     rotations = np.zeros_like(positions)
-    for k in range(1 if turned.size == 0 else 0, 0 if turned.size == 0 else len(times)):
-        rotations[k] = _nearest(np.radians(turned[k]), rotations[max(k - 1, 0)])
+    for k, turn in enumerate(np.radians(turned) if turned.size else ()):
+        rotations[k] = _nearest(turn, rotations[max(k - 1, 0)])
     return times, np.concatenate([positions, rotations], axis=1)
 
 
@@ -311,7 +310,6 @@ class RigidPath(ParameterMap):
         return self.motion.values(sources)["state.x"][self.rows]
 
     def values(self, sources: Arrays) -> dict[str, np.ndarray]:
-        """Return x."""
         positions, rotations = (sources[path] for path in self.sources[:2])
         return {self.targets[0]: self._places(positions, rotations, self._start(sources))}
 
@@ -330,7 +328,6 @@ class RigidPath(ParameterMap):
         return {self.targets[0]: tan_p[:, None] + tan}
 
     def vjp(self, sources: Arrays, adjoints: Arrays) -> dict[str, np.ndarray]:
-        """Return the cotangents of the poses and of where the body starts."""
         adj = adjoints.get(self.targets[0])
         if adj is None:
             return {path: np.zeros_like(sources[path]) for path in self.sources}

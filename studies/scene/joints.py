@@ -194,7 +194,10 @@ def _loads_of(joints: Mapping[str, declared.Joint], rigid: Sequence[RigidPart]) 
     for joint in joints.values():
         merged = set[str]().union(*(groups[body] for body in joint.between if body in groups))
         groups |= dict.fromkeys(merged, merged)
-    return {name: sum(masses[member] for member in group) for name, group in groups.items()}
+    return {  # added in one order: that of a set of names differs from process to process
+        name: sum(mass for member, mass in masses.items() if member in group)
+        for name, group in groups.items()
+    }
 
 
 def _holds(

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from studies.scene.declared import Camera, Scene, SceneFile
+from studies.scene.declared import Scene, SceneFile
 
 
 LIGHTEST = 15.0  # kg/m3: foams begin here; below, a density is likely one in g/cm3
@@ -27,8 +27,12 @@ def notes_on_units(scene: SceneFile) -> list[str]:
     if scene.purpose == "control":
         return []
     notes = [note for name, body in scene.bodies.items() for note in _of_body(name, body)]
-    for name, camera in scene.cameras.items():
-        notes += _of_camera(f"cameras.{name}", camera)
+    notes += [
+        f"`cameras.{name}.fov_y` is {camera.fov_y:g} degrees, narrower than a telescope's finder. "
+        f"If it is in radians, write {math.degrees(camera.fov_y):.3g}."
+        for name, camera in scene.cameras.items()
+        if camera.fov_y is not None and camera.fov_y < NARROWEST
+    ]
     strength = float(np.linalg.norm(scene.world.gravity))
     if strength > STRONGEST:
         notes.append(
@@ -53,15 +57,6 @@ def _of_body(name: str, body: object) -> Iterator[str]:
                 f"`bodies.{name}.{key}` is {modulus:g} Pa, softer than gels, which have 100 Pa. If "
                 f"it is in MPa, write {modulus:g}e6; if in kPa, {modulus:g}e3."
             )
-
-
-def _of_camera(key: str, camera: Camera) -> Iterator[str]:
-    """Yield what is unlikely of a camera's field of view."""
-    if camera.fov_y is not None and camera.fov_y < NARROWEST:
-        yield (
-            f"`{key}.fov_y` is {camera.fov_y:g} degrees, narrower than a telescope's finder. If "
-            f"it is in radians, write {math.degrees(camera.fov_y):.3g}."
-        )
 
 
 def notes_on_lengths(scene: Scene, lengths: Mapping[str, float]) -> list[str]:

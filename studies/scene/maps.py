@@ -94,12 +94,10 @@ class Scaled(ParameterMap):
         self.source, self.factors = source, factors
 
     def values(self, sources: Arrays) -> dict[str, np.ndarray]:
-        """Return the value times the factors."""
         value = np.asarray(sources[self.source])
         return {target: np.asarray(factor * value) for target, factor in self.factors.items()}
 
     def vjp(self, sources: Arrays, adjoints: Arrays) -> dict[str, np.ndarray]:
-        """Return the sum of the cotangents times the factors."""
         shape = np.shape(sources[self.source])
         parts = [
             sum_to(shape, factor * adjoints[target])
@@ -117,13 +115,11 @@ class Widened(Scaled):
         self.base = base
 
     def values(self, sources: Arrays) -> dict[str, np.ndarray]:
-        """Return the constants and the value times the factors."""
         return {
             target: self.base[target] + more for target, more in super().values(sources).items()
         }
 
     def jvp(self, sources: Arrays, tangents: Arrays) -> dict[str, np.ndarray]:
-        """Return the tangent of the value times the factors."""
         zero = np.zeros_like(sources[self.source])
         return super().values({self.source: tangents.get(self.source, zero)})
 
@@ -142,7 +138,6 @@ class Placed(ParameterMap):
         self.rows, self.n, self.weights = rows, n, weights
 
     def values(self, sources: Arrays) -> dict[str, np.ndarray]:
-        """Return the rows in their places."""
         value = np.asarray(sources[self.source])
         placed = value if self.weights is None else self.weights * value
         out = np.zeros((self.n, *placed.shape[1:]))
@@ -150,7 +145,6 @@ class Placed(ParameterMap):
         return {self.target: out}
 
     def vjp(self, sources: Arrays, adjoints: Arrays) -> dict[str, np.ndarray]:
-        """Return these rows of the cotangent, times the weights."""
         if self.target not in adjoints:
             return {self.source: np.zeros_like(sources[self.source])}
         adj = np.asarray(adjoints[self.target])[self.rows]
@@ -172,7 +166,6 @@ class Weighed(ParameterMap):
         self.matrix, self.rows, self.n = matrix, rows, n
 
     def values(self, sources: Arrays) -> dict[str, np.ndarray]:
-        """Return the masses in their rows."""
         return self._placed(sources[self.factors] * self._even(sources))
 
     def jvp(self, sources: Arrays, tangents: Arrays) -> dict[str, np.ndarray]:
@@ -184,7 +177,6 @@ class Weighed(ParameterMap):
         return self._placed(np.asarray(tan))
 
     def vjp(self, sources: Arrays, adjoints: Arrays) -> dict[str, np.ndarray]:
-        """Return the cotangents of both."""
         density, factors = np.asarray(sources[self.density]), sources[self.factors]
         adj = adjoints["mass"][self.rows] if "mass" in adjoints else np.zeros_like(factors)
         adj_density = sum_to(density.shape, self.lumping(sources).T @ (factors * adj))
@@ -192,7 +184,6 @@ class Weighed(ParameterMap):
 
     def lumping(self, sources: Arrays) -> Any:
         """Return the matrix from densities of elements to masses, (n_rows, n_elements)."""
-        del sources
         return self.matrix
 
     def _even(self, sources: Arrays) -> np.ndarray:
@@ -224,7 +215,6 @@ class Moduli(ParameterMap):
         self.curves, self.averages = curves, averages
 
     def values(self, sources: Arrays) -> dict[str, np.ndarray]:
-        """Return A (E g(nu))."""
         E, nu = sources[self.E], sources[self.nu]
         return {
             target: self._spread(target, np.asarray(E * curve(nu)[0]))
@@ -242,7 +232,6 @@ class Moduli(ParameterMap):
         return out
 
     def vjp(self, sources: Arrays, adjoints: Arrays) -> dict[str, np.ndarray]:
-        """Return the cotangents of E and nu."""
         E, nu = np.asarray(sources[self.E]), sources[self.nu]
         adj_E, adj_nu = np.zeros_like(E), np.zeros(())
         for target, curve in self.curves.items():

@@ -124,7 +124,6 @@ class SettledRun:
         self, adj_x: Any = None, adj_v: Any = None, *, bodies: Any = None, wrt: tuple[str, ...]
     ) -> dict[str, np.ndarray]:
         """Pull the cotangents of the frames back; velocities are 0 whatever the parameters are."""
-        del adj_v, bodies
         x = self.trajectory.x
         adj = np.zeros_like(x) if adj_x is None else np.asarray(to_host(adj_x), float)
         return equilibria_vjp(self.rest, adj, wrt)

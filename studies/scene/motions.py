@@ -85,7 +85,6 @@ class NodeMotion(_Pose):
         return self._placed(self._moved(X, position, R), v)
 
     def jvp(self, sources: Arrays, tangents: Arrays) -> dict[str, np.ndarray]:
-        """Return their tangents."""
         _, rotation, _, spin, u, *_ = self._vectors(sources)
         tan_position, tan_rotation, tan_velocity, tan_spin, tan_u, *_ = self._vectors(tangents)
         R = rotation_matrix(rotation)
@@ -99,7 +98,6 @@ class NodeMotion(_Pose):
         return self._placed(tan_position + tan_r, tan_v)
 
     def vjp(self, sources: Arrays, adjoints: Arrays) -> dict[str, np.ndarray]:
-        """Return the cotangents of the vectors of the body, of its nodes and of its shape."""
         _, rotation, _, spin, u, *_ = self._vectors(sources)
         nothing = np.zeros((self.n, 3))
         adj_x = adjoints.get("state.x", nothing)[self.rows]
@@ -139,7 +137,6 @@ class BodyMotion(_Pose):
         return self._rows(self.center + (position - self.position), rotation, velocity, omega)
 
     def jvp(self, sources: Arrays, tangents: Arrays) -> dict[str, np.ndarray]:
-        """Return its tangent."""
         _, rotation, _, spin = self._vectors(sources)
         tan_position, tan_rotation, tan_velocity, tan_spin = self._vectors(tangents)
         turning = rotation_rate(rotation) @ tan_rotation
@@ -147,7 +144,6 @@ class BodyMotion(_Pose):
         return self._rows(tan_position, tan_rotation, tan_velocity, tan_omega)
 
     def vjp(self, sources: Arrays, adjoints: Arrays) -> dict[str, np.ndarray]:
-        """Return the cotangents of the four vectors."""
         _, rotation, _, spin = self._vectors(sources)
         adj = [np.reshape(adjoints.get(target, np.zeros(3)), 3) for target in self.targets]
         adj_position, adj_rotation, adj_velocity, adj_omega = adj
@@ -170,7 +166,6 @@ class RestingPose(_Pose):
         self.targets = (f"{name}.vertices",)
 
     def values(self, sources: Arrays) -> dict[str, np.ndarray]:
-        """Return x."""
         V, position, rotation = self._vectors(sources)
         return {self.targets[0]: self._moved(V, position, rotation_matrix(rotation))}
 
@@ -183,7 +178,6 @@ class RestingPose(_Pose):
         return {self.targets[0]: tan_V @ R.T + tan_position + turning}
 
     def vjp(self, sources: Arrays, adjoints: Arrays) -> dict[str, np.ndarray]:
-        """Return the cotangents of the three."""
         V, _, rotation = self._vectors(sources)
         adj = np.asarray(adjoints.get(self.targets[0], np.zeros_like(V)))
         R = rotation_matrix(rotation)

@@ -34,7 +34,6 @@ class Speed:
     ahead: int  # 1 where step k reads what is at its end, 0 where at its start
 
     def course(self, dt: float, values: np.ndarray | None) -> Signal:
-        """Return it over the steps of dt [s]."""
         short = SWITCH * float(np.diff(self.times).min(initial=1.0))
         knots = np.stack([self.times, self.times + short], axis=1).ravel()
         return Signal(knots / dt - self.ahead, values)

@@ -82,7 +82,6 @@ class Shape(ABC):
 
         What is further than `far` from `center` [m] need not be in it.
         """
-        del center, far
         surface = self.surface()
         return [surface.faces], surface.points
 
@@ -102,7 +101,6 @@ class Shape(ABC):
 
     def values(self, reach: float) -> dict[str, Value]:
         """Return what of its pose may be free, for bodies of this size [m]."""
-        del reach
         return {}
 
     def nearest(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -120,7 +118,6 @@ class Shape(ABC):
 
         The point of its surface is `foot`, (3,) [m], and `outward` the normal there.
         """
-        del foot, outward
         return []
 
 
@@ -215,7 +212,6 @@ class _Rounded(Shape):
 
     def wire(self, center: np.ndarray, far: float) -> np.ndarray:
         """Return outlines across the axes of its frame, through the middle or the ends of y."""
-        del center, far
         half, turn = np.asarray(self.half), 2.0 * np.pi * np.arange(LINES + 1) / LINES
         if not self.radius:  # corners alone, two and two along each axis
             corners = half * np.array(list(itertools.product((-1.0, 1.0), repeat=3)))

@@ -66,7 +66,6 @@ class Bounces(ParameterMap):
         self.stiff = frozenset(stiffness)
 
     def values(self, sources: Arrays) -> dict[str, np.ndarray]:
-        """Return k and gamma."""
         (k, _, _), (gamma, _, _) = self._powers(sources)
         return {
             path: (k if path in self.stiff else gamma) * factor
@@ -74,7 +73,6 @@ class Bounces(ParameterMap):
         }
 
     def jvp(self, sources: Arrays, tangents: Arrays) -> dict[str, np.ndarray]:
-        """Return the tangents of k and gamma."""
         e, c = (np.asarray(tangents.get(source, 0.0)) for source in self.sources)
         rates = [by_e * e + by_c * c for _, by_e, by_c in self._powers(sources)]
         return {
@@ -82,7 +80,6 @@ class Bounces(ParameterMap):
         }
 
     def vjp(self, sources: Arrays, adjoints: Arrays) -> dict[str, np.ndarray]:
-        """Return the cotangents of e and c."""
         adj = np.zeros(2)
         powers = self._powers(sources)
         for path, factor in self.factors.items():
@@ -118,20 +115,16 @@ def make_contacts(
             carrier = by_name[obstacle.fixed_to]
             touching = [body.against(carrier) for body in touching]
             placed = shape_of(name, obstacle).about(carrier.center)
-        _check_depth(name, obstacle, touching)
+        for body in touching:
+            if (obstacle.depth or 0.0) >= body.size:
+                raise StudyError(
+                    f"`obstacles.{name}.depth` must be smaller than `bodies.{body.name}`, which is "
+                    f"{body.size:.3g} m large, got {obstacle.depth:.3g} m. By default it is "
+                    f"{BOUNCE_DEPTH * body.size:.3g} m."
+                )
         laws = [(b, _law(placed, b.before or b, gravity)) for b in touching]
         _add_contacts(out, name, placed, laws, gravity=gravity, world=world)
     return out
-
-
-def _check_depth(name: str, obstacle: declared.Obstacle, bodies: Sequence[Touching]) -> None:
-    for body in bodies:
-        if (obstacle.depth or 0.0) >= body.size:
-            raise StudyError(
-                f"`obstacles.{name}.depth` must be smaller than `bodies.{body.name}`, which is "
-                f"{body.size:.3g} m large, got {obstacle.depth:.3g} m. By default it is "
-                f"{BOUNCE_DEPTH * body.size:.3g} m."
-            )
 
 
 def _speed(obstacle: declared.Obstacle, body: Touching, gravity: float) -> float:

@@ -30,7 +30,6 @@ class Series:
 
     def course(self, dt: float, values: np.ndarray | None = None) -> Signal:
         """Return it over the steps of dt [s], whatever `values` the system has."""
-        del values
         return Signal(self.times / dt, self.values)
 
 
@@ -38,7 +37,6 @@ class FreeSeries(Series):
     """A series whose values a scene may change."""
 
     def course(self, dt: float, values: np.ndarray | None = None) -> Signal:
-        """Return it over the steps of dt [s], with the values that the system has."""
         return Signal(self.times / dt, self.values if values is None else values)
 
 
@@ -50,7 +48,6 @@ class Sines:
     scale: float
 
     def course(self, dt: float, values: np.ndarray | None) -> Policy:
-        """Return it over the steps of dt [s] with the weights that the system has."""
         return Policy(values, self.frequency * dt, self.scale)
 
 

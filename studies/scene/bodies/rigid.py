@@ -231,13 +231,9 @@ class PrincipalMoments(ParameterMap):
         return {self.path: self.matrix @ moments}
 
     def jvp(self, sources: Arrays, tangents: Arrays) -> dict[str, np.ndarray]:
-        """Return the tangent of the inertia."""
-        del sources
         return {self.path: self.matrix @ tangents.get(self.path, np.zeros(3))}
 
     def vjp(self, sources: Arrays, adjoints: Arrays) -> dict[str, np.ndarray]:
-        """Return the cotangent of the moments."""
-        del sources
         return {self.path: self.matrix.T @ adjoints.get(self.path, np.zeros(6))}
 
 
@@ -272,7 +268,6 @@ class VertexMasses(ParameterMap):
         return self._by_target(tan.sum(), _vertex_inertias(arms) @ tan, tan_vertices, tan_shift)
 
     def vjp(self, sources: Arrays, adjoints: Arrays) -> dict[str, np.ndarray]:
-        """Return the cotangent of the masses."""
         m = np.asarray(sources[self.path])
         arms, _ = self._about_center(m)
         missing = (0.0, np.zeros(6), np.zeros((1, 3)), np.zeros((1, 3)))

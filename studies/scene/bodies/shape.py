@@ -139,14 +139,12 @@ class RestShape(ParameterMap):
 
     def jvp(self, sources: Arrays, tangents: Arrays) -> dict[str, np.ndarray]:
         """Return phi tan_c."""
-        del sources
         out = np.zeros_like(self.rest)
         out[self.rows] = self.shape.moved(tangents)
         return {self.targets[0]: out}
 
     def vjp(self, sources: Arrays, adjoints: Arrays) -> dict[str, np.ndarray]:
         """Return phi^T adj."""
-        del sources
         adj = adjoints.get(self.targets[0], np.zeros_like(self.rest))
         return self.shape.cotangent(adj[self.rows])
 
@@ -178,7 +176,6 @@ class WeighedShape(Weighed):
         return out
 
     def vjp(self, sources: Arrays, adjoints: Arrays) -> dict[str, np.ndarray]:
-        """Return the cotangents of density, factors and the shape."""
         out, X = super().vjp(sources, adjoints), self._placed_points(sources)
         adj = sources[self.factors] * adjoints.get("mass", np.zeros(self.n))[self.rows]
         adj_V = sources[self.density] * share_equally_vjp(adj, self.tets)

@@ -103,8 +103,6 @@ class Waves(ParameterMap):
         return {VELOCITY: flow + sources.get(self.wind, np.zeros(2))}
 
     def vjp(self, sources: Arrays, adjoints: Arrays) -> dict[str, np.ndarray]:
-        """Return the cotangents of wind and waves from that of the velocity."""
-        del sources
         adj: Any = adjoints.get(VELOCITY, np.zeros((*self.shape, 2)))
         rows, columns = self._along
         sums = [((rows.T @ adj[..., c]) * columns.T).sum(axis=1) for c in range(2)]

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from studies.problem.parameters import Identity, Log, Parameters, Scaled
-from studies.runs.errors import StudyError
 from tests.studies.problem.free import block, positive_block
 
 
@@ -94,18 +93,3 @@ def test_gradient_is_the_transpose_of_the_tangents(rng):
     jacobian = parameters.natural_jacobian(theta)
     flat = np.concatenate([np.ravel(tangents[path]) for path in parameters.paths])
     np.testing.assert_allclose(jacobian @ tan, flat, rtol=1e-12)
-
-
-def test_a_start_outside_its_bounds_names_the_parameter():
-    with pytest.raises(StudyError, match=r"`beam.mu` must lie inside its bounds"):
-        positive_block("beam.mu", 3.0, {"beam.mu": (5.0, 9.0)})
-
-
-def test_decreasing_bounds_are_refused():
-    with pytest.raises(StudyError, match="must be increasing"):
-        positive_block("k", 1.0, {"k": (2.0, 0.5)})
-
-
-def test_no_free_parameter_is_an_error():
-    with pytest.raises(StudyError, match="at least one free parameter"):
-        Parameters([])

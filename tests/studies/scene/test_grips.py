@@ -33,7 +33,7 @@ def tables(**changes):
 def led(scene, times):
     """Where the nodes of the grip are at times, and where they begin."""
     built = build(scene)
-    rows = built.sensors["force.jaw"].rows
+    rows = built.sensors["force.jaw"].what
     return simulate(scene, times).surfaces, np.asarray(built.state.x)[rows], rows
 
 

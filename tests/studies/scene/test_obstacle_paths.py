@@ -143,5 +143,5 @@ def test_a_take_has_the_force_on_its_own_body():
         "block_fast",
     ]
     sensors = build(scene).sensors
-    assert sensors["force.obstacles.tip.block_fast"].contacts == ("tip_block_fast",)
-    assert sensors["force.obstacles.tip"].contacts == ("tip_block", "tip_block_fast")
+    assert sensors["force.obstacles.tip.block_fast"].what == ("tip_block_fast",)
+    assert sensors["force.obstacles.tip"].what == ("tip_block", "tip_block_fast")
