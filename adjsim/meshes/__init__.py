@@ -7,10 +7,8 @@ from adjsim.lazy import lazy_names
 
 if TYPE_CHECKING:
     from adjsim.meshes.ball import ball_tets as ball_tets
-    from adjsim.meshes.bells import bell as bell
     from adjsim.meshes.chains import Chain as Chain, chain as chain
     from adjsim.meshes.files import read_mesh as read_mesh, write_tet_mesh as write_tet_mesh
-    from adjsim.meshes.gears import gear_tets as gear_tets
     from adjsim.meshes.grid import box_tets as box_tets
     from adjsim.meshes.hinges import mesh_hinges as mesh_hinges
     from adjsim.meshes.shapes import shape as shape

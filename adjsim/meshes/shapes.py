@@ -12,8 +12,9 @@ import numpy as np
 
 from adjsim import checks
 from adjsim.meshes.ball import ball_tets
-from adjsim.meshes.gears import gear_tets
+from adjsim.meshes.grid import grid_tets
 from adjsim.meshes.surfaces import blocks, prism, tube, turned
+from adjsim.meshes.tet_mesh import TetMesh
 from adjsim.meshes.triangle_mesh import TriangleMesh
 
 
@@ -93,9 +94,15 @@ def _star() -> TriangleMesh:
 
 
 def _gear() -> TriangleMesh:
-    gear = gear_tets(12, rings=1, hole=0.4, root=0.8, tip=1.0, thickness=0.4)
-    surface = gear.surface()
-    return TriangleMesh(gear.points[surface.nodes], surface.local_faces)
+    # With four sectors to a tooth the outline runs root, root, tip, tip.
+    n, radius = 48, np.stack([np.full(48, 0.4), np.tile([0.8, 0.8, 1.0, 1.0], 12)])
+    angle = 2.0 * np.pi / n * np.arange(n)
+    points = np.empty((2, n, 2, 3))  # radius, angle, height
+    points[..., :2] = np.stack([radius * np.cos(angle), radius * np.sin(angle)], -1)[:, :, None]
+    points[..., 2] = [-0.2, 0.2]
+    ring = np.take(np.arange(4 * n).reshape(2, n, 2), np.arange(n + 1), axis=1, mode="wrap")
+    solid = TetMesh(points.reshape(-1, 3), grid_tets(ring, tets_per_cell=6))
+    return TriangleMesh(solid.points, solid.surface().faces)
 
 
 def _bowl() -> TriangleMesh:

@@ -52,7 +52,7 @@ Colors = Annotated[
 Name = str  # of a body, camera, light, obstacle or observation
 ASSETS = Path(__file__).resolve().parents[1] / "bundled" / "assets"
 FROM_VIEWS = "from-views"  # a mesh that is built from the first frames of films
-GENERATORS = ("box", "ball", "sheet", "gear", "walker", "bell", "chain")
+GENERATORS = ("box", "ball", "sheet", "walker", "chain")
 
 
 def resolved(name: str, key: str, folder: Path) -> str:
@@ -262,7 +262,7 @@ class _Body:
     """
 
     # A file (any format that PyVista or meshio reads, or .tet), "pyvista:NAME", a generator:
-    # "shape:NAME", "box", "ball", "sheet", "gear", "chain"; or "from-views", from films.
+    # "shape:NAME", "box", "ball", "sheet", "chain"; or "from-views", from films.
     mesh: File | None = None
     # Of a generator [m]: edges of a box or a sheet, radius of a ball.
     size: Annotated[tuple[float, ...], Field(min_length=1), "a list of numbers"] | None = None

@@ -1,10 +1,9 @@
 """The mesh of a body: from a file or a generator, in the world, in its declared pose.
 
-Generators are centred at the mesh's origin. Each gives what the kind of body asks for: "box",
-"ball" and "gear" tetrahedra to a soft body and their surface to the others, "shape:NAME" a closed
-surface, "sheet" a rectangle in the plane z = 0, "walker" and "bell" the sheets that learn to walk
-and to swim, "chain" points along x. "from-views" is made before, by
-`studies/problem/from_views.py`.
+Generators are centred at the mesh's origin. Each gives what the kind of body asks for: "box" and
+"ball" tetrahedra to a soft body and their surface to the others, "shape:NAME" a closed surface,
+"sheet" a rectangle in the plane z = 0, "walker" the sheet that learns to walk, "chain" points along
+x. "from-views" is made before, by `studies/problem/from_views.py`.
 """
 
 from collections.abc import Callable, Iterable
@@ -16,11 +15,9 @@ import scipy.sparse
 
 from adjsim import checks
 from adjsim.meshes.ball import ball_tets
-from adjsim.meshes.bells import bell
 from adjsim.meshes.chains import Chain, chain
 from adjsim.meshes.embedding import embedding
 from adjsim.meshes.files import read_mesh_data
-from adjsim.meshes.gears import gear_tets
 from adjsim.meshes.grid import box_tets
 from adjsim.meshes.shapes import SHAPES, shape
 from adjsim.meshes.sheets import sheet, walker
@@ -196,32 +193,23 @@ def _generated(key: str, body: Any) -> TetMesh | TriangleMesh | Chain:
         return shape(name, *_numbers(key, body, "size", (1.0,)))
     name = checks.known_key("generator", body.mesh, (*GENERATORS, SHAPE + "NAME"))
     make, sizes, cells = GENERATORS[name]
-    if cells is None:
-        _refuse(key, body, "cells")
     size = _numbers(key, body, "size", sizes)
     if isinstance(cells, int):
         along = tuple(max(1, round(cells * edge / max(size))) for edge in size)
         cells = (1, 1, 1) if name == "box" and body.kind == "rigid" else along
-    counts = None if cells is None else _numbers(key, body, "cells", cells)
+    counts = _numbers(key, body, "cells", cells)
     return tried(f"{key}.cells", lambda: make(size, counts))
 
 
-def _gear(tip: float) -> TetMesh:
-    gear = gear_tets()
-    return TetMesh(gear.points * (tip / 2.5), gear.tets)
-
-
 # By name: mesh from size and numbers of cells, size by default, and numbers of cells by default:
-# one for each edge, or one along the longest edge, or None where they cannot be chosen.
+# one for each edge, or one along the longest edge.
 GENERATORS: dict[str, tuple[Callable[[Any, Any], Any], tuple[float, ...], Any]] = {
     "box": (lambda s, n: box_tets(n, s, [-0.5 * edge for edge in s]), (1.0, 1.0, 1.0), 8),
     "ball": (lambda s, n: ball_tets(n[0], s[0]), (1.0,), (4,)),
     "sheet": (lambda s, n: sheet(n, s, (-0.5 * s[0], -0.5 * s[1], 0.0)), (1.0, 1.0), 12),
-    "gear": (lambda s, _: _gear(s[0]), (2.5,), None),
     "walker": (
         lambda s, n: walker(s[0], (0.0, 0.0, 0.0), cells=n[:2], leg=n[2:]), (2.0,), (10, 7, 3, 4)
     ),
-    "bell": (lambda s, _: bell(*s), (1.0, 0.8, 0.25), None),
     "chain": (
         lambda s, n: chain(n[0] + 1, (-0.5 * s[0], 0.0, 0.0), (0.5 * s[0], 0.0, 0.0)),
         (1.0,), (10,),

@@ -3,13 +3,14 @@ import pytest
 import scipy.sparse
 
 from adjsim.meshes.ball import ball_tets
-from adjsim.meshes.gears import gear_tets
+from adjsim.meshes.files import read_mesh
 from adjsim.meshes.grid import box_tets
 from adjsim.meshes.shapes import shape
 from adjsim.meshes.sheets import sheet
 from adjsim.meshes.subdivision import subdivided
 from adjsim.meshes.tet_mesh import TetMesh
 from adjsim.meshes.triangle_mesh import TriangleMesh
+from studies.scene.declared import ASSETS
 
 
 SOLIDS = [
@@ -17,7 +18,7 @@ SOLIDS = [
     box_tets((3, 2, 2), (3.0, 1.0, 2.0)),
     box_tets((2, 2, 1), tets_per_cell=6),
     ball_tets(3, 0.5),
-    gear_tets(),
+    read_mesh(ASSETS / "gear.vtu"),
 ]
 
 

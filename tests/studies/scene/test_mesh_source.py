@@ -3,10 +3,11 @@ import pytest
 
 from adjsim.meshes.files import unstructured_grid, write_tet_mesh
 from adjsim.meshes.grid import box_tets
+from adjsim.meshes.hinges import mesh_hinges
 from adjsim.meshes.tet_mesh import TetMesh
 from adjsim.meshes.triangle_mesh import TriangleMesh
 from studies.runs.errors import StudyError
-from studies.scene.declared import Cloth, Rigid, Soft, Springs
+from studies.scene.declared import ASSETS, Cloth, Rigid, Soft, Springs
 from studies.scene.mesh_source import read_source, skin_of, surface_of, volume_of
 
 
@@ -19,7 +20,6 @@ def source_of(kind=Soft, **given):
     [
         ({"mesh": "box", "size": (4, 2, 1), "cells": (4, 2, 1)}, TetMesh, (4, 2, 1)),
         ({"mesh": "ball", "size": (0.5,), "cells": (2,)}, TetMesh, None),
-        ({"mesh": "gear", "size": (0.1,)}, TetMesh, None),
         ({"mesh": "sheet", "size": (2, 1), "cells": (2, 1)}, TriangleMesh, (2, 1, 0)),
         ({"mesh": "shape:torus", "size": (0.2,)}, TriangleMesh, None),
     ],
@@ -34,6 +34,29 @@ def test_generators_are_centred_and_of_their_size(given, kind, size):
     else:
         np.testing.assert_allclose(high - low, size, rtol=1e-14)
         np.testing.assert_allclose(high + low, 0.0, atol=1e-14)
+
+
+def test_the_bundled_gear_is_like_that_of_the_paper():
+    mesh = source_of(mesh=str(ASSETS / "gear.vtu")).mesh
+    surface = mesh.surface()
+    assert (mesh.n_points, mesh.n_tets) == (480, 1152)
+    # All points lie on the surface, a ring: V - E + F = V - F/2 = 0.
+    assert (len(surface.nodes), len(surface.faces)) == (480, 960)
+    assert mesh.volumes.sum() == pytest.approx(9.677, abs=5e-4)
+
+
+def test_the_bundled_bell_is_a_sheet_with_one_margin_that_faces_outwards():
+    mesh = source_of(Cloth, mesh=str(ASSETS / "bell.vtp")).mesh
+    assert (mesh.points.shape, mesh.faces.shape) == ((121, 3), (192, 3))
+    hinges = mesh_hinges(mesh.faces)  # it refuses an edge of more than two triangles
+    assert len(hinges) == 264
+    assert int((mesh.points[hinges, 1] > -1e-9).all(axis=1).sum()) == 240  # but for lappets
+    # A sheet with one margin: V - E + F = 1, and each edge has one triangle or two.
+    n_margin = 3 * len(mesh.faces) - 2 * len(hinges)
+    assert len(mesh.points) - (len(hinges) + n_margin) + len(mesh.faces) == 1
+    a, b, c = mesh.points[mesh.faces].transpose(1, 0, 2)
+    outwards = (a + b + c) / 3.0 - [0.0, -0.3, 0.0]
+    assert ((np.cross(b - a, c - a) * outwards).sum(axis=1) > 0.0).all()
 
 
 def test_a_chain_has_links_and_a_rigid_box_few_points():
@@ -94,7 +117,7 @@ def test_fields_are_read_by_name(tmp_path):
         (Soft, {"mesh": "none.obj"}, "`bodies.a.mesh`: there is no file none.obj"),
         (Soft, {"mesh": "box", "size": (1.0,)}, r"`bodies.a.size` must be 3 positive"),
         (Soft, {"mesh": "box", "cells": (1, 0, 1)}, r"`bodies.a.cells` must be 3 whole"),
-        (Soft, {"mesh": "gear", "cells": (1,)}, "`bodies.a.cells` means nothing"),
+        (Soft, {"mesh": "shape:gear", "cells": (1,)}, "`bodies.a.cells` means nothing"),
         (Soft, {"mesh": "pyvista:hexbeam.vtk", "size": (1.0,)}, "`bodies.a.size` is for generated"),
     ],
 )
