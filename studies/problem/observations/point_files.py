@@ -10,7 +10,8 @@ Tracker (Open Source Physics) exports one or several masses side by side:
 import math
 import re
 import warnings
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ import numpy as np
 
 from adjsim.extras import how_to_install
 from studies.runs.errors import StudyError
-from studies.scene.series import METRES
+from studies.scene.series import METRES, name_and_unit
 
 
 Rows = dict[str, dict[float, tuple[float, ...]]]  # places by time [s], by name of the point
@@ -112,6 +113,8 @@ def read_tracker(text: str, path: Path, key: str) -> PointData:
     """Read what Tracker exported; the points are in the plane z = 0."""
     first, header, *lines = text.splitlines()
     cut = cut_at(header)
+    where_named = f"`{key}.file`: line 2 of {path}"
+    unit = unit_of(re.split(cut, header), ("x", "y"), tuple(METRES), where_named)
     columns, marks = _columns(header), [cell.strip() for cell in re.split(cut, first)]
     names = [mark for mark in marks if mark]
     starts = [k for k, column in enumerate(columns) if column == "t"]
@@ -147,7 +150,7 @@ def read_tracker(text: str, path: Path, key: str) -> PointData:
             add_row(rows, name, time, (x, y, math.nan if math.isnan(x + y) else 0.0), where=at)
     if not rows:
         raise StudyError(f"`{key}.file`: {path} has no points.")
-    return table_of(rows, 3)
+    return replace(table_of(rows, 3), units=unit)
 
 
 def _require_different(names: list[str], path: Path, key: str) -> None:
@@ -159,6 +162,19 @@ def _require_different(names: list[str], path: Path, key: str) -> None:
 def _columns(header: str) -> list[str]:
     matches = [COLUMN.match(cell.strip().lower()) for cell in re.split(cut_at(header), header)]
     return [match[0] if match else "" for match in matches]
+
+
+def unit_of(heads: Sequence[str], places: Collection[str], units: Sequence[str], where: str) -> str:
+    """Return the unit of all columns of `places`: the first of `units` where they have none."""
+    named = [name_and_unit(head) for head in heads]
+    unit, *others = {unit for name, unit in named if name in places} or {""}
+    times = {unit for name, unit in named if name in ("t", "time")}
+    if others or unit not in ("", *units) or not times <= {"", "s"}:
+        raise StudyError(
+            f"{where} must have the time in s, and all of {', '.join(places)} in one of "
+            f"{', '.join(units)}, each with its unit or none of them, got {', '.join(heads)}."
+        )
+    return unit or units[0]
 
 
 def cut_at(header: str) -> str:

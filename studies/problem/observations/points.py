@@ -25,6 +25,7 @@ from studies.problem.observations.point_files import (
     read_c3d,
     read_tracker,
     table_of,
+    unit_of,
 )
 from studies.problem.observations.undistort import undistorted_points
 from studies.runs.errors import StudyError
@@ -140,25 +141,20 @@ def _read_csv(text: str, path: Path, key: str) -> PointData:
     )
     filled = ([cell.strip() for cell in row] for row in table if "".join(row).strip())
     try:
-        units = dict(map(name_and_unit, header := next(filled, [])))
-        columns = next((each for each in (SPACE, PICTURE) if each[0] in units), SPACE)
-        if len(header) != len(units) or units.keys() != {"time", "point", *columns}:
+        header = next(filled, [])
+        names = [name_and_unit(head)[0] for head in header]
+        columns = next((each for each in (SPACE, PICTURE) if each[0] in names), SPACE)
+        if sorted(names) != sorted(("time", "point", *columns)):
             raise StudyError(
                 f"`{key}.file`: line 1 of {path} must name the columns time, point, and x, y, z or "
                 f"u, v, and no others, got {', '.join(header) or 'nothing'}."
             )
-        unit = units[columns[0]] or UNITS[columns][0]
-        fits = {"time": "s", **dict.fromkeys(columns, unit)}
-        if unit not in UNITS[columns] or any(u and u != fits.get(k) for k, u in units.items()):
-            raise StudyError(
-                f"`{key}.file`: line 1 of {path} must have the time in s, and all places in one of "
-                f"{', '.join(UNITS[columns])}, got {', '.join(header)}."
-            )
+        unit = unit_of(header, columns, UNITS[columns], f"`{key}.file`: line 1 of {path}")
         for row in filled:
             where = f"`{key}.file`: line {table.line_num} of {path}"
             if len(row) != len(header):
                 raise StudyError(f"{where} must have {len(header)} cells, as its header has.")
-            cells = dict(zip(units, row, strict=True))
+            cells = dict(zip(names, row, strict=True))
             if not cells["point"]:
                 raise StudyError(f"{where}: `point` must be a name, got an empty cell.")
             is_seen = any(cells[name] for name in columns)

@@ -35,7 +35,9 @@ reach <= wide ? [] : [reach - wide, ...[...document.querySelectorAll("body *")]
   .filter(one => one.getBoundingClientRect().right > wide && !one.closest(inside))
   .map(one => one.outerHTML.slice(0, 120))];
 """
+# Cells that unfold fade in, and are pale until then.
 SERIOUS = """
+document.getAnimations().forEach(one => one.finish());
 axe.run({resultTypes: ["violations"]}).then(found => found.violations
   .filter(one => ["serious", "critical"].includes(one.impact))
   .map(one => `${one.id}: ${one.nodes.map(node => node.html.slice(0, 120)).join(" ")}`));

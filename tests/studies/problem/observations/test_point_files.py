@@ -122,8 +122,9 @@ def test_masses_of_tracker_stand_side_by_side(tmp_path, change):
 
 
 def test_masses_of_tracker_may_share_their_time(tmp_path):
-    (tmp_path / "t.txt").write_text("A\t\t\tB\nt (s)\tx (m)\ty (m)\tx\ty\n0\t1\t2\t3\t4\n")
-    data = read(tmp_path / "t.txt", units="mm")
+    header = "A\t\t\tB\nt (s)\tx (mm)\ty (mm)\tx (mm)\ty (mm)\n"
+    (tmp_path / "t.txt").write_text(f"{header}0\t1\t2\t3\t4\n")
+    data = read(tmp_path / "t.txt")
     assert data.names == ("A", "B")
     np.testing.assert_allclose(data.values, [[[1e-3, 2e-3, 0], [3e-3, 4e-3, 0]]])
 
@@ -139,6 +140,7 @@ def test_masses_of_tracker_may_share_their_time(tmp_path):
         (TRACKER.replace("\t5\t", "\tfive\t"), "line 4 of .* must have finite numbers, got .five."),
         (TRACKER.replace("\t5\t", "\t" + 400 * "9"), "must have finite numbers, got .9{40}.\\.$"),
         (TRACKER.replace("t\tx\ty\n", "t\tx\tv\n"), "has no column y for 'mass_B'"),
+        (TRACKER.replace("x", "x (mm)", 1), r"line 2 of .* each with its unit or none of them"),
     ],
 )
 def test_bad_text_of_tracker_gives_one_clear_message(tmp_path, text, part):

@@ -31,7 +31,7 @@ def test_points_in_space(tmp_path):
     "text",
     [
         "Time (s),Point,X [mm],Y [mm],Z [mm]\n0,tip,1000,2000,3000\n\n0.1,tip,,,\n",
-        "Time;Point;X (mm);Y;Z\n0,0;tip;1000,0;2e3;3000\n0,1;tip;;;\n;;;;\n",
+        "Time;Point;X (mm);Y (mm);Z (mm)\n0,0;tip;1000,0;2e3;3000\n0,1;tip;;;\n;;;;\n",
         "time\tpoint\tx (cm)\ty (cm)\tz (cm)\n0\ttip\t100\t200\t300\n0.1\ttip\t\t\t\n",
     ],
 )
@@ -58,7 +58,8 @@ def test_points_of_a_picture_are_undistorted(tmp_path):
         ("time,point,x,y,z\n", {}, ["has no points"]),
         ("time (ms),point,x,y,z\n", {}, ["line 1", "time in s", "time (ms)"]),
         ("time,point,x (in),y,z\n", {}, ["line 1", "m, cm, mm", "x (in)"]),
-        ("time,point,x (mm),y (m),z\n", {}, ["line 1", "one of m, cm, mm"]),
+        ("time,point,x (mm),y (m),z (mm)\n", {}, ["line 1", "one of m, cm, mm"]),
+        ("time,point,x (mm),y,z\n", {}, ["line 1", "each with its unit or none", "x (mm), y, z"]),
         ("time,point,x,y,z\nnan,a,1,2,3\n", {}, ["line 2", "`time`", "'nan'"]),
         ("time,point,x,y,z\n0,a,1,2,3\n0,b,1,two,3\n", {}, ["line 3", "`y`", "'two'"]),
         ("time,point,x,y,z\n0,a,1,2\n", {}, ["line 2", "5 cells"]),
