@@ -4,7 +4,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from studies.answer.budget import Budget
-from studies.answer.held_back import Explained
 from studies.answer.intervals import Intervals
 from studies.answer.verdict import Verdict
 from studies.optimizers.problem import Result
@@ -27,7 +26,6 @@ class Solution:
     searched: SceneProblem  # the problem of `found`
     intervals: Intervals
     verdict: Verdict
-    explained: Explained | None
     evaluations: int
     validation: dict[str, Any] = field(default_factory=dict)
     logs: tuple[str, ...] = ()  # of the local searches after `found`, one after the other

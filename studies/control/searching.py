@@ -104,7 +104,6 @@ def solve_control(
         problem,
         no_intervals(problem.parameters.size, NO_INTERVALS),
         judge_control(file.goal, target.size, measured, result, falls=falls(history)),
-        None,
         result.evaluations,
         control=measured,
     )

@@ -40,8 +40,8 @@ def judge_answer(
     *,
     looks: list[np.ndarray],
     predicted: Explained | None,
-) -> tuple[Verdict, dict[str, str], Explained | None]:
-    """Return the verdict on an answer, on each of its numbers, and how it explains the motion.
+) -> tuple[Verdict, dict[str, str]]:
+    """Return the verdict on an answer, and on each of its numbers.
 
     `evidence` has what the search and its trial say, all else is found here. `looks` are thetas
     whose looks fit the first frames, the first one as these show cameras and looks, and `predicted`
@@ -86,11 +86,8 @@ def judge_answer(
         unexplained_by_truth=None if by_truth is None else by_truth.unexplained,
         truth=None if prepared.truth is None else prepared.truth.flat(parameters.paths),
     )
-    return (
-        judge(evidence),
-        judge_each(evidence) if len(evidence.components) <= MOST_LISTED else {},
-        motion,
-    )
+    each = judge_each(evidence) if len(evidence.components) <= MOST_LISTED else {}
+    return judge(evidence), each
 
 
 def loss_at_start(prepared: PreparedProblem) -> float:

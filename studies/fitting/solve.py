@@ -139,7 +139,7 @@ def solve(
         budget=budget,
         missing=missing,
     )
-    verdict, each, explained = judging.judge_answer(
+    verdict, each = judging.judge_answer(
         evidence, problem, declared_start, looks=looks, predicted=predicted
     )
     return Solution(
@@ -149,7 +149,6 @@ def solve(
         searched,
         tried.intervals,
         replace(verdict, reason=f"{verdict.reason} {note}".strip()),
-        explained,
         spent + local.spent + tried.evaluations,
         validation,
         tuple(name for log in common.logs for name in log_names(log) if folder.has(name)),

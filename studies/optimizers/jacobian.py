@@ -76,17 +76,13 @@ class Jacobian:
         return out
 
     def __getitem__(self, key: slice | np.ndarray) -> Self:
-        """Return a slice of rows, or those of a mask or of indices (k,), each once, in order."""
+        """Return a slice of rows, or those of indices (k,), each once, in order."""
         if isinstance(key, slice):
             start, stop, step = key.indices(self.count)
             if step != 1:
                 raise ValueError(f"Rows of a Jacobian must follow each other, got {key}.")
             first, end = np.searchsorted(self.rows, [start, stop])
             return type(self)(self.rows[first:end] - start, self.values[first:end], stop - start)
-        if key.dtype == bool:
-            chosen, is_kept = np.flatnonzero(key), key[self.rows]
-            rows = np.searchsorted(chosen, self.rows[is_kept])
-            return type(self)(rows, self.values[is_kept], len(chosen))
         place = np.full(self.count, -1)
         place[key] = np.arange(len(key))
         order = np.argsort(place[self.rows], kind="stable")

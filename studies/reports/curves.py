@@ -18,16 +18,10 @@ class Lowest(NamedTuple):
 def hermite_curve(
     x: np.ndarray, values: np.ndarray, slopes: np.ndarray, count: int = PER_INTERVAL
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return places and values, (n,) each, of the cubic Hermite curve, to be drawn.
+    """Return places and values, (n,) each, of the cubic Hermite curve, `count` in an interval.
 
-    Parameters
-    ----------
-    x : (n_points,) array
-        Places in increasing order; the logarithms of a value on a logarithmic axis.
-    values, slopes : (n_points,) arrays
-        Values, and derivatives with respect to `x`. An interval with NaN at an end has no curve.
-    count : int
-        Points of the curve in each interval.
+    `x` (n_points,) increases; on a logarithmic axis it has the logarithms of a value. `values` and
+    `slopes` (n_points,) are over `x`. An interval with NaN at an end has no curve.
     """
     t = np.linspace(0.0, 1.0, count + 1)[:-1]
     places = x[:-1, None] + np.diff(x)[:, None] * t
@@ -68,27 +62,13 @@ def _coefficients(x: np.ndarray, values: np.ndarray, slopes: np.ndarray) -> np.n
 def hermite_surface(
     points: np.ndarray, values: np.ndarray, slopes: np.ndarray, at: np.ndarray
 ) -> np.ndarray:
-    """Return the smooth surface through values and slopes at scattered points.
+    """Return the smooth surface through values and slopes at places `at` (..., 2), (...).
 
-    It is cubic on the triangles between neighbours (Clough and Tocher's element), so it says
-    nothing beyond the points.
-
-    Parameters
-    ----------
-    points : (n_points, 2) array
-        On axes of equal length.
-    values : (n_points,) array
-        NaN where there is none.
-    slopes : (n_points, 2) array
-        The gradient; where it is NaN, it is estimated from the neighbours.
-    at : (..., 2) array
-        Where to evaluate.
-
-    Returns
-    -------
-    array of the shape of `at` without its last axis
-        NaN outside the points and in triangles with a corner that has no value; all of it NaN for
-        fewer than three points that have one, and for points on a line.
+    It is cubic on the triangles between neighbours (Clough and Tocher's element). `points` (n, 2)
+    are on axes of equal length, `values` (n,) NaN where there is none; where `slopes` (n, 2) are
+    NaN, they are estimated from the neighbours. The surface is NaN outside the points and in
+    triangles with a corner without a value, and everywhere for fewer than three points that have
+    one, and for points on a line.
     """
     from scipy.interpolate import CloughTocher2DInterpolator
     from scipy.spatial import Delaunay, QhullError

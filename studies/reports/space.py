@@ -23,17 +23,10 @@ def make_view(
     """Return what a page draws, as plain values.
 
     Places are (n_frames, n, 3) [m], or (1, n, 3) if they do not move, and have 16 bits each.
-
-    Parameters
-    ----------
-    points : array
-        Corners, of which `edges` (n, 2) and `faces` (n, 3) are pairs and triples.
-    bodies : tuple of int
-        How many of the faces each body has, in their order: bodies differ in colour.
-    wires : array
-        Ends of lines of what is around the bodies, two after two.
-    at, arrows : arrays
-        Where arrows begin, and their directions with their sizes.
+    `edges` (n, 2) and `faces` (n, 3) are pairs and triples of `points`; `bodies` says how many of
+    the faces each body has, in their order: bodies differ in colour. `wires` are the ends of lines
+    around the bodies, two after two. Arrows begin `at` places; `arrows` are their directions with
+    their sizes.
     """
     both = np.concatenate([points.reshape(-1, 3), at.reshape(-1, 3)])
     middle = 0.5 * (both.min(axis=0) + both.max(axis=0))

@@ -50,8 +50,8 @@ def test_products_are_those_of_the_whole(dense, rng):
 
 
 def test_rows_and_columns_are_those_of_the_whole(dense, rng):
-    J, order, mask = Jacobian.of(dense), rng.permutation(N)[:200], rng.random(N) < 0.5
-    for key in (slice(35, 205), slice(-7, None), slice(None), order, mask):
+    J, order = Jacobian.of(dense), rng.permutation(N)[:200]
+    for key in (slice(35, 205), slice(-7, None), slice(None), order):
         np.testing.assert_array_equal(np.asarray(J[key]), dense[key])
         assert (np.diff(J[key].rows) > 0).all()
     other = np.zeros((N, 2))
