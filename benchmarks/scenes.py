@@ -26,6 +26,7 @@ GIVEN = {  # what is given, and instead of what; the overrides
     ("`fps = 25.0`", "24 (4 % more)"): ("observations.film.fps=25.0",),
     ("`scale = 0.102`", "0.1 (2 % more)"): ("bodies.beam.scale=0.102",),
     ("`density = 1050.0`", "1000 (5 % more)"): ("bodies.beam.density=1050.0",),
+    ("`nu = 0.43`", "0.4 (0.03 more)"): ("bodies.beam.nu=0.43",),
 }
 HEADER_OF_GIVEN = ["given", "instead of", "E is off by", "interval", "unexplained", "verdict"]
 PICTURE = "figures/budget_1.svg"

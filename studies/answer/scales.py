@@ -36,4 +36,4 @@ def percent(share: float) -> str:
 
 def uncertainty(error: float, unit: str) -> str:
     """Return a standard uncertainty in its unit, or in percent."""
-    return f"{error:.2g} {unit}" if unit else f"{100.0 * error:.2g} %"
+    return f"{error:.2g} {unit}".rstrip(" -") if unit else f"{100.0 * error:.2g} %"

@@ -7,10 +7,16 @@ has a standard uncertainty: it is declared by the key below, or chosen, and 0 me
     scale_error       size of a body, lengths of a pendulum     2 % of it
     mass_error        density or mass of a body                 3 % of it
     shape_error       surface of a soft body                    0 [m]
+    nu_error          Poisson's ratio                           0.03, or 0.05 where it is chosen
+    thickness_error   thickness of a cloth                      5 % of it
     position_error    place of a body at the start, each axis   0.5 % of its size [m]
     gravity_error     direction of gravity, to two sides        1 degree
     distance_error    distance of an obstacle                   1 % of the largest body's size [m]
     tilt_error        direction of a plane, to two sides        2 degrees
+    friction_error    coefficient of friction                   20 % of it
+    path_error        how far a grip or an obstacle goes        1 % of that
+    force_error       known force                               2 % of it
+    motor_error       torque or force of a motor                3 % of it
     fps_error         rate of a film, or of points in pixels    0.5 % if its file has times, or 2 %
                       rate of a folder of clouds                2 %
 
@@ -24,6 +30,7 @@ that was observed is simulated nothing is chosen: all is exact that is not decla
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,14 +45,23 @@ from studies.scene import declared
 from studies.scene.bodies.shape import SHAPE
 from studies.scene.building import BuiltScene, build
 from studies.scene.gravity import DIRECTION, GRAVITY
+from studies.scene.grips import Poses
 from studies.scene.motion import Settled
 from studies.scene.obstacle_shapes import shape_of
+from studies.scene.series import Series
 
 
 SCALE, MASS, POSITION, GRAVITY_LEANS, DISTANCE, TILT = 0.02, 0.03, 0.005, 1.0, 0.01, 2.0
+POISSON, CHOSEN_POISSON, THICKNESS = 0.03, 0.05, 0.05
+RUBS, WAY, FORCE, MOTOR = 0.2, 0.01, 0.02, 0.03
 STAMPED, TYPED = 0.005, 0.02  # of a rate of frames
 NEARLY = 0.15  # a typed rate that differs less from that of the file may be a mistake
-PARTS, DOUBTFUL = ("scale_error", "mass_error", "fps_error"), 0.1  # of the value: perhaps percent
+PARTS = (  # of the value: perhaps percent
+    "scale_error", "mass_error", "fps_error", "thickness_error", "path_error", "force_error",
+    "motor_error",
+)  # fmt: skip
+DOUBTFUL = 0.1
+ON_BODIES = ("contacts", "pushes", "joints", "grips")
 MASSES = {"density": "density", "mass": "mass", "vertex_mass": "mass of the vertices"}
 CAMERA = declared.Camera()  # with its errors by default
 Moved = Callable[[SceneProblem, float], SceneProblem]
@@ -107,13 +123,21 @@ def _given_errors(file: declared.SceneFile) -> Iterator[tuple[str, float | None]
     """Yield the uncertainties of a scene file with their keys, None where it says nothing."""
     yield "world.gravity_error", file.world.gravity_error
     for table, keys in (
-        ("bodies", ("scale_error", "mass_error", "position_error")),
-        ("obstacles", ("distance_error", "tilt_error")),
+        ("bodies", ("scale_error", "mass_error", "position_error", "nu_error", "thickness_error")),
+        ("obstacles", ("distance_error", "tilt_error", "friction_error", "path_error")),
+        ("contacts", ("friction_error",)),
+        ("pushes", ("force_error",)),
+        ("joints", ("motor_error",)),
+        ("grips", ("path_error",)),
         ("observations", ("fps_error",)),
     ):
         for name, entry in getattr(file, table).items():
             for key in keys:
-                yield f"{table}.{_shared_name(name, entry)}.{key}", getattr(entry, key, None)
+                shared = _shared_name(name, entry, file.bodies if table in ON_BODIES else {})
+                yield f"{table}.{shared}.{key}", getattr(entry, key, None)
+    for name, body in file.bodies.items():
+        if (held := getattr(body, "held", None)) is not None:
+            yield f"bodies.{_shared_name(name, body)}.held.path_error", held.path_error
 
 
 def notes_on_errors(file: declared.SceneFile) -> list[str]:
@@ -126,17 +150,24 @@ def notes_on_errors(file: declared.SceneFile) -> list[str]:
     ]
 
 
-def copies_of(bodies: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Return the names of every body and its copies in other takes, by that in the scene file."""
+def copies_of(
+    table: Mapping[str, Any], bodies: Mapping[str, Any] = MappingProxyType({})
+) -> dict[str, list[str]]:
+    """Return the names of every body and its copies in other takes, by that in the scene file.
+
+    Or those of another table of what is on `bodies`, such as a push.
+    """
     copies: dict[str, list[str]] = {}
-    for name, body in bodies.items():
-        copies.setdefault(_shared_name(name, body), []).append(name)
+    for name, entry in table.items():
+        copies.setdefault(_shared_name(name, entry, bodies), []).append(name)
     return copies
 
 
-def _shared_name(name: str, entry: Any) -> str:
-    """Return the name of a body in the scene file, of which a take has a copy."""
-    take = getattr(entry, "take", "")
+def _shared_name(name: str, entry: Any, bodies: Mapping[str, Any] = MappingProxyType({})) -> str:
+    """Return the name in the scene file of a body, or of what is on one; takes have copies."""
+    on = (getattr(entry, "body", ""), *getattr(entry, "between", ()))
+    takes = [getattr(each, "take", "") for each in (entry, *(bodies.get(body) for body in on))]
+    take = next(filter(None, takes), "")
     return name.removesuffix(f"_{take}") if take else name
 
 
@@ -175,6 +206,8 @@ class _Declared:
         for name, obstacle in self.file.obstacles.items():
             if obstacle.fixed_to is None:
                 yield from self._of_obstacle(name, obstacle)
+        yield from self._of_loads_and_frictions()
+        yield from self._of_paths()
         for name, observation in self.file.observations.items():
             yield from self._of_observation(name, observation)
 
@@ -192,6 +225,16 @@ class _Declared:
             error = _Error(f"{key}.mass_error", body.mass_error, MASS)
             paths = [f"{name}.{what}" for name in names]
             yield from self._scaled(paths, f"the {words} of `{shared}`", error)
+        paths = [f"{name}.nu" for name in names]
+        if self._fixed(paths[0]):
+            most = 0.5 * (0.5 - float(self.built.values[paths[0]].value))  # below 0.5 with it
+            chosen = min(CHOSEN_POISSON if body.nu is None else POISSON, max(most, 0.0))
+            error = _Error(f"{key}.nu_error", body.nu_error, chosen, "-")
+            yield from self._components(paths, f"nu of `{shared}`", error)
+        if isinstance(body, declared.Cloth) and f"{names[0]}.E" in self.built.values:
+            error = _Error(f"{key}.thickness_error", body.thickness_error, THICKNESS)
+            moved = self._with_bodies(names, "thickness")
+            yield self._number(f"the thickness of `{shared}`", error, moved)
 
     def _of_mesh(
         self, shared: str, names: Sequence[str], size_error: _Error
@@ -230,6 +273,53 @@ class _Declared:
             error = _Error(f"obstacles.{name}.tilt_error", shape.spec.tilt_error, TILT, "deg")
             moved = self._with_obstacle(name, tilted)
             yield self._number(f"the direction of `{name}`", error, moved)
+
+    def _of_loads_and_frictions(self) -> Iterator[DeclaredNumber]:
+        """Yield forces, motors and frictions, each one for all takes, constant or a series."""
+        for table, what, prefix, chosen in (
+            ("obstacles", "friction", "", RUBS),
+            ("contacts", "friction", "", RUBS),
+            ("pushes", "force", "pushes.", FORCE),
+            ("joints", "motor", "", MOTOR),
+        ):
+            entries = getattr(self.file, table)
+            for shared, names in copies_of(entries, self.file.bodies).items():
+                key, words = f"{table}.{shared}.{what}_error", f"the {what} of `{shared}`"
+                error = _Error(key, getattr(entries[names[0]], f"{what}_error", None), chosen)
+                yield from self._scaled([f"{prefix}{name}.{what}" for name in names], words, error)
+                targets = [f"{name}.{what}" for name in names]
+                varying = [t for t in targets if isinstance(self.built.varying.get(t), Series)]
+                if varying:
+                    yield self._number(words, error, _with_series(varying))
+
+    def _of_paths(self) -> Iterator[DeclaredNumber]:
+        """Yield how far grips and obstacles go, each as a part of the way from its start."""
+        led: list[tuple[str, str, Any]] = [
+            (f"obstacles.{name}", f"{name}.position", each)
+            for name, each in self.file.obstacles.items()
+        ]
+        for name, grip in self.file.every_grip.items():
+            shared = _shared_name(name, grip, self.file.bodies)
+            key = f"bodies.{shared}.held" if grip.body == name else f"grips.{shared}"
+            led.append((key, f"grips.{name}.position", grip))
+        for key, path, spec in led:
+            if spec.path is not None and self._fixed(path):
+                start = Poses.of(f"{key}.path", spec, turns=False).positions[0]
+                error = _Error(f"{key}.path_error", spec.path_error, WAY)
+                words = f"how far `{key.split('.')[1]}` goes"
+                yield self._number(words, error, self._farther(path, start))
+
+    def _farther(self, path: str, start: np.ndarray) -> Moved:
+        """Return what makes places of a path farther from its start, by a part of that."""
+        indices = self._fixed(path)
+        first = np.resize(start, self.built.values[path].value.size)[indices]
+
+        def moved(problem: SceneProblem, amount: float) -> SceneProblem:
+            return _with_value(
+                problem, path, indices, lambda x: first + (1.0 + amount) * (x - first)
+            )
+
+        return moved
 
     def _of_observation(self, name: str, given: Any) -> Iterator[DeclaredNumber]:
         chosen = 0.0
@@ -299,6 +389,18 @@ class _Declared:
 
         return moved
 
+    def _with_bodies(self, names: Sequence[str], key: str) -> Moved:
+        """Return what makes a number of bodies larger by a part of it."""
+
+        def moved(problem: SceneProblem, amount: float) -> SceneProblem:
+            bodies: dict[str, Any] = dict(self.file.bodies)
+            for name in names:
+                more = (1.0 + amount) * getattr(bodies[name], key)
+                bodies[name] = replace(bodies[name], **{key: more})
+            return self._rebuilt(problem, replace(self.file, bodies=bodies), {})
+
+        return moved
+
     def _rebuilt(
         self, problem: SceneProblem, file: declared.SceneFile, sizes: Mapping[str, float]
     ) -> SceneProblem:
@@ -345,6 +447,20 @@ def _of_typed(fps: float, file_fps: float | None) -> float:
     if off < STAMPED:
         return STAMPED
     return max(TYPED, off) if off < NEARLY else TYPED
+
+
+def _with_series(targets: Sequence[str]) -> Moved:
+    """Return what makes series larger by a part of them."""
+
+    def moved(problem: SceneProblem, amount: float) -> SceneProblem:
+        varying: dict[str, Any] = dict(problem.built.varying)
+        for target in targets:
+            varying[target] = replace(
+                varying[target], values=(1.0 + amount) * varying[target].values
+            )
+        return replace(problem, built=replace(problem.built, varying=varying))
+
+    return moved
 
 
 def _with_value(

@@ -197,6 +197,7 @@ class Held:
     nodes: tuple[int, ...] = ()
     path: GripPath | None = None
     interpolation: Between = "linear"
+    path_error: PartError = None
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -205,12 +206,14 @@ class Grip:
 
     A path goes on linearly between its times, or by a cubic that is at rest at both ends. What is
     free is "grips.NAME.position" and "grips.NAME.rotation" [rad]: poses after the first.
+    `path_error` is the standard uncertainty of how far it goes, as a part of that.
     """
 
     body: Name
     where: Held
     path: GripPath | None = None
     interpolation: Between = "linear"
+    path_error: PartError = None
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -294,8 +297,8 @@ class Soft(_Body):
     `law` is the stable neo-Hookean law, or the textbook's, with log J, which no element may invert.
     `actuation` is a number, a series or a policy: a > 0 swells. What `density` gives to each node
     is multiplied by `mass_factors`, 1 by default; "even" gives every node the same mass.
-    `shape_error` is the standard uncertainty of where the surface is, seen on a grid with
-    `shape_cells` along the body's longest side.
+    `nu_error` is the standard uncertainty of nu, `shape_error` that of where the surface is, seen
+    on a grid with `shape_cells` along the body's longest side.
     """
 
     kind: Literal["soft"] = "soft"
@@ -303,6 +306,7 @@ class Soft(_Body):
     edge_length: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.08
     E: Positive | FieldName | None = None
     nu: Annotated[float, Field(gt=-1.0, lt=0.5)] | None = None
+    nu_error: NotNegative | None = None
     mu: Positive | FieldName | None = None
     lam: float | FieldName | None = None
     density: Positive | FieldName = 1000.0
@@ -320,13 +324,15 @@ class Cloth(_Body):
     E and nu [Pa, -] and `thickness` [m] give the membrane's and the bending stiffness; `bending`
     [N m], the flexural rigidity D, replaces the latter. `density` is that of the material [kg/m3].
     `actuation` a > 0 swells the membrane; `bending_actuation` turns the rest angle of hinges by
-    -2 a.
+    -2 a. `thickness_error`, as a part of it, and `nu_error` are standard uncertainties.
     """
 
     kind: Literal["cloth"] = "cloth"
     thickness: Positive = 1e-3
+    thickness_error: PartError = None
     E: Positive | FieldName | None = None
     nu: Annotated[float, Field(gt=-1.0, lt=1.0)] = 0.3
+    nu_error: NotNegative | None = None
     bending: NotNegative | None = None
     bending_damping: NotNegative = 0.0
     density: Positive | FieldName = 1000.0
@@ -445,6 +451,7 @@ class _Law:
     dissipation: NotNegative | None = None  # [s/m]
     damping: NotNegative | None = None  # in place of a dissipation [N s/m]
     friction: NotNegative = 0.3  # coefficient mu [-]
+    friction_error: PartError = None  # standard uncertainty, as a part of it
     friction_stiffness: Positive | None = None  # [N s/m]
 
 
@@ -455,12 +462,14 @@ class _Obstacle(_Law):
     An obstacle is fixed in the world, or to a rigid body, which carries it from where both are
     declared and feels the reaction. Or it moves along a `path` without turning, as a grip does; its
     positions after the first may be free as "OBSTACLE.position".
-    `distance_error` is the standard uncertainty of its distance from the bodies.
+    `distance_error` is the standard uncertainty of its distance from the bodies, `path_error` that
+    of how far it goes, as a part of that.
     """
 
     fixed_to: Name | None = None
     path: GripPath | None = None
     interpolation: Between = "linear"
+    path_error: PartError = None
     bodies: tuple[Name, ...] | None = None
     draw: bool = False
     distance_error: NotNegative | None = None  # [m]
@@ -572,6 +581,7 @@ class _Driven(_Framed):
 
     axis: Vector  # in the scene, of any length
     motor: float | Series | None = None  # [N m] or [N]
+    motor_error: PartError = None  # standard uncertainty, as a part of it
     viscous_friction: NotNegative = 0.0  # [N m s/rad] or [N s/m]
     dry_friction: NotNegative = 0.0  # [N m] or [N]
     # Slower than this dry friction is viscous [deg/s] or [m/s]; 0.5 deg/s or 0.01 m/s.
@@ -620,6 +630,7 @@ class Push:
     body: Name
     # [N], or a CSV file with the columns time [s] and x, y, z [N], linear between its rows.
     force: Vector | Series
+    force_error: PartError = None  # standard uncertainty, as a part of it
     # When a constant force acts: from the first to the last [s]; None: always.
     seconds: tuple[NotNegative, NotNegative] | None = None
     # "centre" of mass, or a point in the world at the start [m], of which the nearest vertex is
@@ -1105,8 +1116,8 @@ class Scene:
         for name, body in self.bodies.items():
             held = getattr(body, "held", None)
             if held is not None:
-                path, how = held.path, held.interpolation
-                every[name] = Grip(body=name, where=held, path=path, interpolation=how)
+                led = {key: getattr(held, key) for key in ("path", "interpolation", "path_error")}
+                every[name] = Grip(body=name, where=held, **led)
         return {**every, **self.grips}
 
 

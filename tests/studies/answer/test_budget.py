@@ -107,6 +107,77 @@ def test_stiffness_follows_density_in_proportion():
     assert found["bodies.beam.scale_error"][0] > 0.0
 
 
+BAR = {"kind": "soft", "mesh": "box", "size": [0.1, 0.02, 0.02], "cells": [4, 1, 1], "E": 1e5,
+       "nu": 0.3, "held": {"plane": {"point": [-0.049, 0, 0], "normal": [1, 0, 0]}}}  # fmt: skip
+AT_REST = {"motion": "equilibrium", "gravity": [0.0, 0.0, 0.0]}
+
+
+def settled(observation, *, bar=None, **more):
+    """Return the prepared problem of the E of a bar that rests under a load."""
+    tables = {"bodies": {"bar": BAR | (bar or {})}, "world": AT_REST, "free": {"bar.E": {}}}
+    return make_problem(scene_from_dict({**tables, "observations": {"seen": observation}, **more}))
+
+
+def test_stiffness_follows_a_known_force_in_proportion():
+    seen = {"kind": "points", "body": "bar", "at": {"tip": [0.05, 0.0, 0.0]}, "error": 1e-5,
+            "simulate": {"frames": 1, "duration": 1.0}}  # fmt: skip
+    pull = {"body": "bar", "force": [0.01, 0.0, 0.0], "at": [0.05, 0.0, 0.0], "force_error": 0.04}
+    found = changes(settled(seen, pushes={"pull": pull}))
+    assert found == {"pushes.pull.force_error": pytest.approx([0.04], rel=1e-3)}
+
+
+@pytest.mark.parametrize("start", [0.0, 0.3])
+def test_stiffness_follows_how_far_a_jaw_goes_and_nu_how_it_narrows(start):
+    # the jaws hold the ends from narrowing, which a larger nu makes harder
+    ends = [[start, 0.0, 0.0], [start + 1e-3, 0.0, 0.0]]
+    jaw = {"body": "bar", "where": {"plane": {"point": [0.049, 0, 0], "normal": [-1, 0, 0]}},
+           "path": {"times": [0.0, 1.0], "positions": ends}, "path_error": 0.05}  # fmt: skip
+    seen = {"kind": "force", "grip": "jaw", "axis": [1.0, 0.0, 0.0], "error": 1e-3,
+            "simulate": {"frames": 2, "duration": 1.0}}  # fmt: skip
+    found = changes(settled(seen, grips={"jaw": jaw}, bar={"nu_error": 0.05}))
+    assert found["grips.jaw.path_error"] == pytest.approx([0.05], rel=0.02)
+    assert 1e-3 < found["bodies.bar.nu_error"][0] < 0.05
+
+
+@pytest.mark.parametrize("kind", ["constant", "series"])
+def test_friction_follows_the_motor_that_it_is_measured_against(kind, tmp_path):
+    # I w' = T - c w: c changes by 4 % of T less what the inertia would take, thus by more
+    table = tmp_path / "torque.csv"
+    table.write_text("time,torque\n0,0.2\n2,0.2\n")
+    hinge = {"kind": "hinge", "between": ["world", "cube"], "anchor": [0.0, 0.0, 0.0],
+             "axis": [0.0, 0.0, 1.0], "viscous_friction": 0.2, "motor_error": 0.04,
+             "motor": 0.2 if kind == "constant" else str(table)}  # fmt: skip
+    body = {"kind": "rigid", "mesh": "box", "size": [0.2, 0.2, 0.2], "mass": 1.0}
+    angle = {"kind": "encoder", "joint": "hinge", "simulate": {"frames": 20, "duration": 1.0}}
+    tables = {"bodies": {"cube": body}, "joints": {"hinge": hinge}, "observations": {"a": angle},
+              "free": {"hinge.viscous_friction": {}}, "world": {"gravity": [0, 0, 0]}}  # fmt: skip
+    found = changes(make_problem(scene_from_dict(tables)))
+    assert found["joints.hinge.motor_error"] == pytest.approx([0.0413], rel=0.02)
+
+
+def test_bending_follows_the_thickness_of_a_cloth_that_has_its_mass():
+    strip = {"kind": "cloth", "mesh": "sheet", "size": [0.2, 0.1], "cells": [4, 2], "E": 1e6,
+             "rotation": [-90.0, 0.0, 0.0],
+             "bending": 0.01, "density": 200.0, "thickness_error": 0.05, "nu_error": 0.0,
+             "held": {"plane": {"point": [-0.099, 0, 0], "normal": [1, 0, 0]}}}  # fmt: skip
+    made = tracked({"strip": strip | {"at": {"tip": [0.1, 0.0, 0.0]}}}, {"strip.bending": {}})
+    found = changes(made)
+    assert found["bodies.strip.thickness_error"] == pytest.approx([0.05], rel=0.02)
+
+
+def test_the_speed_of_what_slides_follows_the_friction_that_was_declared():
+    floor = {"kind": "plane", "friction": 0.3, "friction_stiffness": 3e3, "friction_error": 0.1}
+    body = cube(position=[0.0, 0.1, 0.0], velocity=[1.5, 0.0, 0.0])
+    made = tracked(body, {"cube.velocity[0]": {}}, obstacles={"floor": floor})
+    problem = made.everything
+    times = problem.observers[0].times
+    rate = np.diag(problem.parameters.natural_jacobian(problem.parameters.start))
+    moved = rate * changes(made)["obstacles.floor.friction_error"]
+    # 0.03 g t^2/2 by v t, least squares
+    expected = 0.03 * 9.81 / 2.0 * (times**3).sum() / (times**2).sum()
+    np.testing.assert_allclose(moved, expected, rtol=0.1)
+
+
 def test_gravity_of_a_pendulum_follows_its_length():
     rod = {"kind": "pendulum", "length": [0.5], "angle": [20.0], "scale_error": 0.01}
     tables = {
@@ -232,6 +303,7 @@ def test_takes_of_one_body_share_its_size_and_start_apart():
     at = tables["bodies"]["cube"].pop("at")
     marks = {"body": "cube", "at": at, "simulate": {"frames": 4, "duration": 0.2}}
     takes = {name: {"observations": {"marks": marks}} for name in ("first", "second")}
+    tables["pushes"] = {"wind": {"body": "cube", "force": [0.1, 0, 0], "force_error": 0.1}}
     made = make_problem(scene_from_dict({**tables, "takes": takes}))
     counts = {}
     for number in made.declared:
@@ -239,6 +311,7 @@ def test_takes_of_one_body_share_its_size_and_start_apart():
     assert counts["bodies.cube.scale_error"] == counts["bodies.cube.mass_error"] == 1
     assert counts["bodies.cube.position_error"] == 6
     assert counts["obstacles.floor.tilt_error"] == counts["world.gravity_error"] == 2
+    assert counts["pushes.wind.force_error"] == 1
 
 
 def test_the_length_of_one_link_is_declared_where_the_other_is_free():
