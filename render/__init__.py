@@ -22,7 +22,6 @@ if TYPE_CHECKING:
         PyramidMse as PyramidMse,
         SoftIou as SoftIou,
     )
-    from render.orbit_camera import OrbitCamera as OrbitCamera
     from render.posed_camera import PosedCamera as PosedCamera
     from render.scene import (
         DirectionalLight as DirectionalLight,

@@ -2,8 +2,8 @@ r"""Cameras: what all of them have, and the one that looks from a point at a poi
 
     forward f = (target - eye)/|target - eye|,  right r = f x up / |f x up|,  u = r x f
 
-Others: `render/orbit_camera.py`, `render/posed_camera.py`. A camera has a pose (where it
-is) and a lens (`render/lenses.py`), and comes down to a view (`render/projection.py`).
+The other one: `render/posed_camera.py`. A camera has a pose (where it is) and a lens
+(`render/lenses.py`), and comes down to a view (`render/projection.py`).
 
 Adjoint: `adjoint/render/camera.py`. Tests: `tests/render/test_camera.py`.
 Source: Hartley & Zisserman, Multiple View Geometry, 2nd ed., sec. 6.1.

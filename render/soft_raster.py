@@ -125,7 +125,7 @@ def rasterize(
     Parameters
     ----------
     scene : Scene
-    camera : Camera, OrbitCamera, PosedCamera or sequence of them
+    camera : Camera, PosedCamera or sequence of them
         In a sequence every camera sees every frame.
     rasterizer : SoftRasterizer
     vertices : mapping of str to array_like

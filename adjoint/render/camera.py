@@ -10,10 +10,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from adjoint.render.lenses import LENS_TWINS
-from adjoint.render.orbit_camera import orbit_pose_jvp, orbit_pose_vjp
 from adjoint.render.posed_camera import posed_jvp, posed_vjp
 from render.camera import AnyCamera, Camera, cross
-from render.orbit_camera import OrbitCamera
 from render.posed_camera import PosedCamera
 from render.projection import AXES, EYE, LENS, VIEW_SIZE
 
@@ -71,7 +69,6 @@ def look_at_vjp(camera: Camera, adj_eye: np.ndarray, adj_axes: np.ndarray) -> di
 
 POSE_TWINS = {
     Camera: (look_at_jvp, look_at_vjp),
-    OrbitCamera: (orbit_pose_jvp, orbit_pose_vjp),
     PosedCamera: (posed_jvp, posed_vjp),
 }
 

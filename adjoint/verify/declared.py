@@ -21,7 +21,6 @@ from adjsim.rigid.pose import BodyState
 from render.blending import DIBR
 from render.camera import Camera
 from render.lenses import Intrinsics, Orthographic
-from render.orbit_camera import OrbitCamera
 from render.posed_camera import PosedCamera
 from render.scene import DirectionalLight, Material, Mesh, SphericalHarmonics
 from render.soft_raster import SoftRasterizer
@@ -35,7 +34,7 @@ VERTICES = {("Mesh", "vertices"), ("RodsAndBobs", "angle"), ("RodsAndBobs", "len
 VERTICES |= {("BodyTrajectory", "position"), ("BodyTrajectory", "orientation")}
 DENSITY = {("smoke_images", "density")}
 PLANES = {("AnyCamera", "near"), ("AnyCamera", "far")}  # of every camera alike
-CAMERAS = (Camera, OrbitCamera, PosedCamera, Intrinsics, Orthographic)
+CAMERAS = (Camera, PosedCamera, Intrinsics, Orthographic)
 LIGHTS = (DirectionalLight, SphericalHarmonics)
 RENDERED = (*CAMERAS, *LIGHTS, SoftRasterizer, DIBR, Material, Mesh, Texture)
 FIXED = {"near", "far", "lens", "nominal", "size", "blend", "cull", "supersample", "seamless"}

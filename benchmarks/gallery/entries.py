@@ -13,7 +13,6 @@ from render.annealing import softness
 from render.blending import DIBR, Hard, Over, Softmax
 from render.camera import AnyCamera, Camera
 from render.lenses import Intrinsics, Orthographic
-from render.orbit_camera import OrbitCamera
 from render.outputs import Output
 from render.posed_camera import PosedCamera
 from render.scene import DirectionalLight, Light, Material, Mesh, Scene, SphericalHarmonics
@@ -38,7 +37,6 @@ OFF_MIDDLE = Camera(
     EYE, TARGET, **DEPTHS, lens=Intrinsics((340.0, 340.0), (140.0, 60.0), (180, 240))
 )
 FLAT_VIEW = Camera(EYE, TARGET, **DEPTHS, lens=Orthographic(2.6))
-ORBITING = OrbitCamera(5.0, 50.0, 35.0, (0.0, -0.2, 0.1), fov_y=30.0, **DEPTHS)
 POSED = PosedCamera((0.25, -0.15, 0.3), (0.0, 0.1, -5.0), fov_y=34.0, **DEPTHS)
 
 
@@ -204,8 +202,6 @@ ENTRIES: tuple[Entry, ...] = (
           shot(by_object, output=Output.NORMALS)),
     Entry("mask", "Outputs", "Which object is seen, each with a colour of its own.",
           shot(by_object, output=Output.MASK)),
-    Entry("orbit", "Cameras", "By distance, elevation and azimuth.",
-          shot(by_vertex, camera=ORBITING)),
     Entry("posed", "Cameras", "By rotation vector and translation.", shot(by_vertex, camera=POSED)),
     Entry("intrinsics", "Cameras", "With an intrinsics matrix: the principal point is off the "
           "middle.", shot(by_vertex, camera=OFF_MIDDLE)),

@@ -6,7 +6,6 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from adjsim.meshes.shapes import shape
-from render.orbit_camera import OrbitCamera
 from render.posed_camera import TO_VISION
 from studies.scene.declared import Camera, Free, SceneFile
 
@@ -27,13 +26,14 @@ def draw(file: SceneFile, rng: np.random.Generator, instance: int) -> SceneFile:
     name = SHAPES[instance % len(SHAPES)]
     points = shape(name).points
     center = 0.5 * (points.min(axis=0) + points.max(axis=0))
-    hidden = OrbitCamera(
-        rng.uniform(*DISTANCE), rng.uniform(*ELEVATION), rng.uniform(*AZIMUTH),
-        fov_y=rng.uniform(*FOV), target=rng.uniform(-TARGET, TARGET, 3),
-    )  # fmt: skip
-    eye, axes = hidden.pose()
-    nominal = axes * [[1.0], [1.0], [-1.0]]  # right, up, back
-    translation = nominal @ (center - eye)
+    away = rng.uniform(*DISTANCE)
+    e, a = np.radians([rng.uniform(*ELEVATION), rng.uniform(*AZIMUTH)])
+    fov_y, target = rng.uniform(*FOV), rng.uniform(-TARGET, TARGET, 3)
+    right = np.array([np.cos(a), 0.0, -np.sin(a)])
+    up = np.array([-np.sin(e) * np.sin(a), np.cos(e), -np.sin(e) * np.cos(a)])
+    back = np.array([np.cos(e) * np.sin(a), np.sin(e), np.cos(e) * np.cos(a)])
+    nominal = np.stack([right, up, back])
+    translation = nominal @ (center - (target + away * back))
     axis, way = rng.standard_normal((2, 3))
     turn = Rotation.from_rotvec(np.radians(rng.uniform(*TURN)) * axis / np.linalg.norm(axis))
     distance = float(np.linalg.norm(translation))
@@ -46,13 +46,13 @@ def draw(file: SceneFile, rng: np.random.Generator, instance: int) -> SceneFile:
         target=None,
         R=_rows(TO_VISION @ guess),
         t=tuple((TO_VISION @ (begun - guess @ center)).tolist()),
-        fov_y=hidden.fov_y * rng.uniform(*ZOOM),
+        fov_y=fov_y * rng.uniform(*ZOOM),
     )
     path = f"cameras.{CAMERA}"
     truth = {
         f"{path}.rotation": tuple(turn.inv().as_rotvec().tolist()),
         f"{path}.translation": tuple(translation.tolist()),
-        f"{path}.fov_y": hidden.fov_y,
+        f"{path}.fov_y": fov_y,
     }
     free = {k: settings for k, settings in file.free.items() if k != f"{path}.translation"}
     if len(free) < len(file.free):

@@ -27,14 +27,6 @@ def posed(rotation, translation, nominal):
     return FLIP @ rigid(R, translation)
 
 
-def orbiting(distance, elevation, azimuth, target):
-    """World to vision axes: back off along z after two turns, in degrees."""
-    turn = Rotation.from_euler("x", elevation, degrees=True)
-    turn *= Rotation.from_euler("y", -azimuth, degrees=True)
-    R = turn.as_matrix()
-    return FLIP @ rigid(np.eye(3), [0.0, 0.0, -distance]) @ rigid(R, -R @ np.asarray(target))
-
-
 def looking(eye, target, up):
     """World to vision axes of a camera at `eye` that looks at `target`."""
     ahead = np.subtract(target, eye) / np.linalg.norm(np.subtract(target, eye))

@@ -9,7 +9,6 @@ from adjoint.render import paths
 from adjoint.render.soft_raster import rasterize_jvp, record_images
 from render.camera import Camera
 from render.lenses import Intrinsics, Orthographic
-from render.orbit_camera import OrbitCamera
 from render.posed_camera import PosedCamera
 from render.soft_raster import rasterize
 from tests.render.scenes import camera, soft, two_tetrahedra
@@ -18,8 +17,7 @@ from tests.render.scenes import camera, soft, two_tetrahedra
 SIZE = (12, 16)
 VIEWS = [
     camera(),
-    OrbitCamera(3.4, 20.0, 75.0, (0.1, 0.0, -0.1), near=0.5, far=9.0),
-    PosedCamera((0.1, 2.0, -0.1), (0.1, -0.05, -3.3), fov_y=42.0),
+    PosedCamera((0.1, 2.0, -0.1), (0.1, -0.05, -3.3), fov_y=42.0, near=0.5, far=9.0),
     Camera((-2.0, 1.0, 2.8), (0, 0, 0), lens=Intrinsics((17.0, 16.0), (7.0, 6.2), SIZE, 0.4)),
     PosedCamera((-0.6, 0.3, 0.2), (0.0, 0.1, -3.0), lens=Orthographic(2.7)),
 ]
@@ -59,17 +57,17 @@ def test_the_gradient_of_views_is_the_sum_of_theirs(rng):
             np.testing.assert_array_equal(gradient[f"camera.{k}.{name}"], own[f"camera.{name}"])
             assert np.linalg.norm(own[f"camera.{name}"]) > 0
     shared = [path for path in apart[0] if not path.startswith("camera.")]
-    assert set(gradient) - set(shared) == {f"camera.{k}.{n}" for k in range(5) for n in NAMES[k]}
+    assert set(gradient) - set(shared) == set(PATHS)
     for path in shared:
         terms = [own[path] for own in apart]
         tolerance = 1e-14 * np.abs(terms).max()
         np.testing.assert_allclose(gradient[path], sum(terms), rtol=0, atol=tolerance, err_msg=path)
 
 
-NAMES = [list(view.parameters()) for view in VIEWS]
+PATHS = [f"camera.{k}.{name}" for k, view in enumerate(VIEWS) for name in view.parameters()]
 
 
-@pytest.mark.parametrize("path", [f"camera.{k}.{name}" for k in range(5) for name in NAMES[k]])
+@pytest.mark.parametrize("path", PATHS)
 def test_the_gradient_of_a_view_is_its_derivative(rng, path):
     # Fourth-order differences whose two sizes agree are away from jumps and kinks.
     scene, raster, vertices = problem(rng)
@@ -108,7 +106,7 @@ def test_a_path_says_which_of_several_cameras(rng):
     with pytest.raises(ValueError, match=r"Unknown path in `tangents` `camera.eye`: the cameras"):
         rasterize_jvp(scene, [camera()], raster, vertices, SIZE, {"camera.eye": np.ones(3)})
     record = record_images(scene, VIEWS, raster, vertices, SIZE)
-    with pytest.raises(ValueError, match=r"Known: `camera.0.eye`, `camera.3.eye`\.$"):
+    with pytest.raises(ValueError, match=r"Known: `camera.0.eye`, `camera.2.eye`\.$"):
         record.vjp(np.ones_like(record.images), wrt=["camera.eye"])
 
 

@@ -15,7 +15,6 @@ from adjoint.verify.systems.pixel_margins import picture_margins
 from adjsim.rotations import rotation_matrix
 from render.camera import AnyCamera, Camera
 from render.lenses import Intrinsics, Orthographic
-from render.orbit_camera import OrbitCamera
 from render.posed_camera import PosedCamera
 from render.soft_raster import rasterize
 
@@ -23,7 +22,6 @@ from render.soft_raster import rasterize
 SIZE = (6, 7)
 NOMINAL = rotation_matrix(np.array([0.3, -0.5, 0.4]))
 VIEWS: tuple[AnyCamera, ...] = (
-    OrbitCamera(3.6, 12.0, 31.0, (0.05, -0.02, 0.04), fov_y=44.0, near=0.5, far=8.0),
     PosedCamera((0.09, 0.21, -0.13), (0.04, -0.06, -3.5), NOMINAL, fov_y=46.0, near=0.5, far=8.0),
     Camera(
         (-0.7, 0.3, 3.4),
