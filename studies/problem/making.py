@@ -183,14 +183,15 @@ def make_problem(
         for key in [f"observations.{name}"]
     }
     check_forces(file)
-    file, of_hulls = with_hulls(file, films)
+    file, hulls = with_hulls(file, films)
+    for line in hulls:
+        say(line)
     lone = without_own(file, every_own)
     built = build(lone, at_rest=not every_own and is_still(file, films))
     if isinstance(built.system, Settled):
         say(SETTLING)
     notes = (
-        of_hulls
-        + built.notes
+        built.notes
         + notes_on_fields_of_view(file)
         + notes_on_errors(file)
         + notes_on_seams(file, built, file.films)

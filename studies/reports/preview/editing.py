@@ -54,7 +54,7 @@ class Editor:
         read_scene(path, overrides)  # which refuses what is no setting
         self.path, self.written = path, False
         self.settings = dict(text.split("=", 1) for text in overrides)
-        self.file, self.built, self.shots, self.notes = self._look(self.settings)
+        self._look(self.settings)
 
     @property
     def lines(self) -> list[str]:
@@ -76,19 +76,18 @@ class Editor:
         """
         wanted = {**self.settings, **settings}
         kept = {key: value for key, value in wanted.items() if value is not None}
-        self.file, self.built, self.shots, self.notes = self._look(kept)
+        self._look(kept)
         self.settings = kept
 
-    def _look(
-        self, settings: Mapping[str, str]
-    ) -> tuple[SceneFile, BuiltScene, list[Shot], list[str]]:
+    def _look(self, settings: Mapping[str, str]) -> None:
         file = read_scene(self.path, [f"{key}={value}" for key, value in settings.items()])
-        file, of_hulls = with_hulls(instance_of(file, seed=0))
+        file, hulls = with_hulls(instance_of(file, seed=0))
         built = build(file)
         shots, warnings = inspect(file, built)
         if not shots:
             raise StudyError("`cameras` is empty: a page needs a table [cameras.NAME].")
-        return file, built, shots, [*of_hulls, *built.notes, *warnings]
+        self.file, self.built, self.shots, self.hulls = file, built, shots, hulls
+        self.notes = [*built.notes, *warnings]
 
     def marks(self, shot: Shot) -> list[Overlay]:
         """Return what is drawn over a shot."""
@@ -185,7 +184,7 @@ class Editor:
     def state(self, say: str = "") -> dict[str, Any]:
         """Return what the page shows, as JSON has it."""
         return {
-            "say": say,
+            "say": say or " ".join(self.hulls),
             "shots": [self._shown(shot) for shot in self.shots],
             "planes": [k for k, o in self.file.obstacles.items() if isinstance(o, PlaneObstacle)],
             "bodies": list(self.built.nodes),

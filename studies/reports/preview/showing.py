@@ -60,11 +60,13 @@ def preview(
     """Write a picture (*.png) of a scene at its start values, and return what looks wrong.
 
     `overrides` of a scene file are such as "bodies.duck.scale=0.02". What the scene draws
-    at random is as in `adjsim run` with its default seed. `say` gets a line about held
-    nodes, and about what takes long.
+    at random is as in `adjsim run` with its default seed. `say` gets a line about hulls
+    and held nodes, and about what takes long.
     """
     file = scene if isinstance(scene, SceneFile) else read_scene(scene, overrides)
-    file, of_hulls = with_hulls(instance_of(file, seed=0))
+    file, hulls = with_hulls(instance_of(file, seed=0))
+    for line in hulls:
+        say(line)
     built = build(file)
     if not built.subjects:
         raise StudyError("`bodies` must hold something with a surface: smoke is a picture already.")
@@ -86,7 +88,7 @@ def preview(
     moving = {shot.key.removeprefix("observations.") for shot in shots if len(shot.indices) > 1}
     films = {name: film for name, film in file.films.items() if name in moving}
     notes = built.notes + notes_on_fields_of_view(file) + notes_on_seams(file, built, films)
-    return [*notes_on_units(file), *of_hulls, *notes, *warnings, *_refused(file, warnings)]
+    return [*notes_on_units(file), *notes, *warnings, *_refused(file, warnings)]
 
 
 def inspect(file: SceneFile, built: BuiltScene) -> tuple[list[Shot], list[str]]:

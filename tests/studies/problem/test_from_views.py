@@ -68,8 +68,10 @@ def test_hull_becomes_a_mesh_file_and_the_problem_has_it(tmp_path, masks):
     assert f"the hull of {len(masks)} views" in note
     assert f"{mesh.volume:.4g} m3" in note
     assert 'mesh = "from-views"' in to_toml(file)
-    prepared = make_problem(file)
-    assert note in prepared.notes
+    said = []
+    prepared = make_problem(file, say=said.append)
+    assert note in said
+    assert note not in prepared.notes
     assert np.array_equal(prepared.everything.built.meshes["ring"].faces, mesh.faces)
     again, _ = with_hulls(file)
     assert again.bodies["ring"].mesh == resolved.bodies["ring"].mesh  # named by what is in it
@@ -139,8 +141,10 @@ def test_report_compares_it_with_a_mesh_that_is_given(tmp_path, masks):
 
 def test_preview_draws_it(tmp_path, masks):
     file = built(tmp_path, scene(tmp_path, masks, cells=[12]))
-    notes = preview(file, tmp_path / "preview.png")
-    assert any("is the hull of" in note for note in notes)
+    said = []
+    notes = preview(file, tmp_path / "preview.png", say=said.append)
+    assert any("is the hull of" in line for line in said)
+    assert not any("hull" in note for note in notes)
 
 
 @pytest.mark.parametrize(
