@@ -207,7 +207,7 @@ def test_noise_is_that_of_what_was_measured(axes, rng):
     places[::2, 1] = np.nan  # a quarter of the samples is missing
     times = np.arange(400.0)
     observer = PointObserver(
-        "track", 1.0, times, 0.0, times.astype(int), places, 0.3, matrix=None, object="beam"
+        "track", 1.0, times, 0.0, times.astype(int), 0.3, places, matrix=None, object="beam"
     )
     rows = np.pad(0.5 * rng.standard_normal((800, axes)), [(0, 0), (0, 4 - axes)])
     r = observer.residuals(rows)
