@@ -18,6 +18,7 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
+from adjoint.series import series_rows_vjp
 from adjoint.values import unbroadcast
 from adjsim.forces.element import Force
 from adjsim.tiles.element_kind import ElementKind
@@ -38,7 +39,8 @@ class TwinKind:
 class ForceTwin(Generic[F]):
     """The adjoint of one class of forces: its kernels and the twin of its packing.
 
-    It is complete for a force with one kind of element whose parameters are all in `PACKED`.
+    It is complete for a force with one kind of element whose parameters are all in `PACKED` and
+    `SERIES`.
     """
 
     def __init__(self, kind: TwinKind | None = None) -> None:
@@ -63,6 +65,10 @@ class ForceTwin(Generic[F]):
             if name in present:
                 adj[name] = unbroadcast(rows, present[name].shape)
             at += math.prod(shape)
+        name, shape = force.SERIES
+        if name in present:
+            rows = adj_series if shape else adj_series[..., 0]
+            adj[name] = series_rows_vjp(getattr(force, name), rows.shape[1:], rows)
         return adj
 
     @property

@@ -12,7 +12,6 @@ import numpy as np
 from adjoint.examples import Example
 from adjoint.forces.element import ForceTwin, TwinKind
 from adjoint.forces.registry import register
-from adjoint.series import series_rows_vjp
 from adjsim.courses import Signal
 from adjsim.forces.grip import GRIP, Grip
 from adjsim.forces.linear_drag import LinearDrag
@@ -44,16 +43,6 @@ def undo_led_step(n, o, dt, adj):
         place += U_TILE
 
 
-class GripTwin(ForceTwin[Grip]):
-    """The twin of `Grip`."""
-
-    def pack_vjp(
-        self, force: Grip, adj_params: np.ndarray, adj_series: np.ndarray
-    ) -> dict[str, np.ndarray]:
-        """Pull row cotangents back to the places."""
-        return {"positions": series_rows_vjp(force.positions, adj_series.shape[1:], adj_series)}
-
-
 def example(n_steps: int) -> Example:
     """Return a damped net between two grips: one that moves from step to step, one by a signal."""
     rng = np.random.default_rng(17)
@@ -71,4 +60,4 @@ def example(n_steps: int) -> Example:
     return Example(model, State(x, rng.standard_normal((7, 3))), 2e-3, n_steps)
 
 
-register(Grip, GripTwin(TwinKind(GRIP, grip_vjp)), {"grips/net": example})
+register(Grip, ForceTwin(TwinKind(GRIP, grip_vjp)), {"grips/net": example})

@@ -7,11 +7,8 @@ same f, so their cotangents are added first.
 
 import math
 
-import numpy as np
-
 from adjoint.forces.element import ForceTwin, TwinKind
 from adjoint.forces.registry import register
-from adjoint.series import series_rows_vjp
 from adjsim.algebra.vec3 import add, axpy, cross, dot, neg, norm, scale, sub
 from adjsim.forces.lift_drag import (
     EPSILON,
@@ -78,16 +75,4 @@ def lift_drag_vjp(x, v, consts, params, series, adj_f):
 
 LIFT_DRAG_TWIN = TwinKind(LIFT_DRAG, lift_drag_vjp)
 
-
-class LiftDragTwin(ForceTwin[LiftDrag]):
-    """The twin of `LiftDrag`. Packing: rows are the parameters themselves."""
-
-    def pack_vjp(
-        self, force: LiftDrag, adj_params: np.ndarray, adj_series: np.ndarray
-    ) -> dict[str, np.ndarray]:
-        """Pull row cotangents back to lift, drag and wind."""
-        adj_wind = series_rows_vjp(force.wind, (len(force.triangles), 3), adj_series)
-        return super().pack_vjp(force, adj_params, adj_series) | {"wind": adj_wind}
-
-
-register(LiftDrag, LiftDragTwin(LIFT_DRAG_TWIN))
+register(LiftDrag, ForceTwin(LIFT_DRAG_TWIN))

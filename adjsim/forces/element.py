@@ -12,7 +12,7 @@ import numpy as np
 
 from adjsim import checks
 from adjsim.forces.acted_rows import NODES, ActedRows, Body, acted_on
-from adjsim.series import series_values
+from adjsim.series import series_rows, series_rows_jvp, series_values, steps_of
 from adjsim.tiles.element_kind import ElementKind
 from adjsim.values import Parameter, replace_values
 
@@ -50,6 +50,9 @@ class Force:
     PACKED : dict
         The parameters that the element function gets as `params`, in this order, each with the
         shape of one element's value: () or (3,). One value may serve all elements.
+    SERIES : (str, tuple)
+        The parameter that may vary in time, which the element function gets as `series`, and the
+        shape of one element's value: () or (3,). By default there is none.
     ELEMENTS : str
         The field that has the rows that each element joins, (n_elements, kind.n_nodes), or
         (n_elements,) for one node. Where it is None, or there is no field, each row has an element.
@@ -73,6 +76,7 @@ class Force:
     PARAMETERS: ClassVar[tuple[Parameter, ...]]
     KIND: ClassVar[ElementKind]
     PACKED: ClassVar[Mapping[str, tuple[int, ...]]] = {}
+    SERIES: ClassVar[tuple[str, tuple[int, ...]]] = ("", ())
     ELEMENTS: ClassVar[str] = ""
     acts_on: str | Sequence[str] = NODES
     rows: Any = None
@@ -164,14 +168,32 @@ class Force:
     def pack_series(self, n_steps: int) -> np.ndarray:
         """Packed series, (1 or n_steps, n_elements, kind.n_series); one row means constant.
 
-        By default none. It may be kept: an array that does not change.
+        By default the parameter in `SERIES`. It may be kept: an array that does not change.
         """
-        del n_steps
-        return np.zeros((1, len(self.nodes), 0))
+        value, full_shape = self._varying
+        if value is None:
+            return np.zeros((1, len(self.nodes), self.kind.n_series))
+        rows = series_rows(value, full_shape, n_steps)
+        return rows if len(full_shape) > 1 else rows[..., None]
+
+    def series_jvp(self, tangents: Mapping[str, np.ndarray], n_steps: int) -> np.ndarray:
+        """Push a tangent of the parameter in `SERIES` to rows; a missing one is zero."""
+        value, full_shape = self._varying
+        if value is None:
+            return np.zeros_like(self.pack_series(n_steps))
+        rows = series_rows_jvp(value, full_shape, tangents.get(self.SERIES[0]), n_steps)
+        return rows if len(full_shape) > 1 else rows[..., None]
+
+    @property
+    def _varying(self) -> tuple[Any, tuple[int, ...]]:
+        """The parameter in `SERIES`, None where there is none, and its full shape."""
+        name, shape = self.SERIES
+        return getattr(self, name, None), (len(self.nodes), *shape)
 
     def series_steps(self) -> dict[str, int]:
         """Return how many rows each parameter has that is a series, by name."""
-        return {}
+        value, full_shape = self._varying
+        return {} if value is None else steps_of(self, {self.SERIES[0]: full_shape})
 
     def check_steps(self, n_steps: int, name: str) -> None:
         """Raise by `name` on what does not fit a rollout of `n_steps` steps."""
@@ -258,7 +280,7 @@ class Force:
         Returns tan_params (n_elements, n_params) and tan_series, shaped like
         `pack_series(n_steps)`.
         """
-        return self.packed(tangents), np.zeros_like(self.pack_series(n_steps))
+        return self.packed(tangents), self.series_jvp(tangents, n_steps)
 
     def rest_jvp(self, tan_rest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Push a tangent of the rest positions to rows: tan_consts and what adds to tan_params."""

@@ -10,7 +10,7 @@ Source: gradSim (ICLR 2021) eq. 4, and 2 for bodies: the given part of f.
 """
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -20,7 +20,7 @@ from adjsim import checks
 from adjsim.forces.acted_rows import NODES
 from adjsim.forces.element import Force
 from adjsim.jit.backend import device_fn
-from adjsim.series import freeze_series, series_rows, series_rows_jvp, steps_of
+from adjsim.series import freeze_series
 from adjsim.tiles.element_kind import ElementKind
 from adjsim.values import Parameter
 
@@ -79,6 +79,7 @@ class ExternalForces(Force):
         Parameter("force", "f", "N", "(3,), (n_loads, 3) or (n_steps, n_loads, 3)"),
     )
     KIND = EXTERNAL
+    SERIES: ClassVar = ("force", (3,))
     ELEMENTS = "load_nodes"
 
     def __post_init__(self) -> None:
@@ -100,11 +101,11 @@ class ExternalForces(Force):
 
     def pack_series(self, n_steps: int) -> np.ndarray:
         """The forces, 0 outside the window, (1 or n_steps, n_loads, 3)."""
-        return windowed(series_rows(self.force, self._full_shape, n_steps), self.window, n_steps)
+        return windowed(super().pack_series(n_steps), self.window, n_steps)
 
-    def series_steps(self) -> dict[str, int]:
-        """Return the number of rows of a force that varies in time."""
-        return steps_of(self, {"force": self._full_shape})
+    def series_jvp(self, tangents: Mapping[str, np.ndarray], n_steps: int) -> np.ndarray:
+        """Push a tangent of the force to rows, 0 outside the window."""
+        return windowed(super().series_jvp(tangents, n_steps), self.window, n_steps)
 
     def check_steps(self, n_steps: int, name: str) -> None:
         """Raise on a series of another length, warn of a window that never opens."""
@@ -116,18 +117,6 @@ class ExternalForces(Force):
                 "0, and row k of a series acts in step k.",
                 stacklevel=2,
             )
-
-    @property
-    def _full_shape(self) -> tuple[int, int]:
-        return len(self.load_nodes), 3
-
-    def pack_jvp(
-        self, tangents: dict[str, np.ndarray], n_steps: int
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Push a tangent of the force to rows."""
-        full_shape = (len(self.load_nodes), 3)
-        rows = series_rows_jvp(self.force, full_shape, tangents.get("force"), n_steps)
-        return self.pack_params(), windowed(rows, self.window, n_steps)
 
 
 def _names(given: Any) -> tuple[str, ...] | None:

@@ -18,7 +18,7 @@ import numpy as np
 from adjsim import checks
 from adjsim.forces.element import Force
 from adjsim.jit.backend import device_fn, lit
-from adjsim.series import freeze_series, series_rows, series_rows_jvp, steps_of
+from adjsim.series import freeze_series
 from adjsim.tiles.assembly import U_TILE
 from adjsim.tiles.element_kind import ElementKind
 from adjsim.values import Parameter
@@ -87,6 +87,7 @@ class Grip(Force):
         Parameter("positions", "p", "m", "(n_held, 3) or (n_steps, n_held, 3)"),
     )
     KIND = GRIP
+    SERIES: ClassVar = ("positions", (3,))
     ELEMENTS = "held_nodes"
     leads: ClassVar[bool] = True
 
@@ -96,23 +97,4 @@ class Grip(Force):
             twice = int(np.flatnonzero(np.bincount(nodes) > 1)[0])
             raise ValueError(f"`held_nodes` must name each node once, got node {twice} twice.")
         checks.freeze(self, "held_nodes", nodes)
-        freeze_series(self, "positions", (self._full_shape,))
-
-    @property
-    def _full_shape(self) -> tuple[int, int]:
-        return len(self.held_nodes), 3
-
-    def pack_series(self, n_steps: int) -> np.ndarray:
-        """The places, (1 or n_steps, n_held, 3)."""
-        return series_rows(self.positions, self._full_shape, n_steps)
-
-    def series_steps(self) -> dict[str, int]:
-        """Return the number of rows of places that vary in time."""
-        return steps_of(self, {"positions": self._full_shape})
-
-    def pack_jvp(
-        self, tangents: dict[str, np.ndarray], n_steps: int
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Push a tangent of the places to rows."""
-        tan = tangents.get("positions")
-        return self.pack_params(), series_rows_jvp(self.positions, self._full_shape, tan, n_steps)
+        freeze_series(self, "positions", ((len(nodes), 3),))

@@ -30,7 +30,7 @@ from adjsim.algebra.vec3 import add, axpy, cross, dot, norm, scale, sub
 from adjsim.forces.element import Force
 from adjsim.jit.backend import device_fn, lit
 from adjsim.meshes.triangle_mesh import collapsed_triangle
-from adjsim.series import freeze_series, series_rows, series_rows_jvp, steps_of
+from adjsim.series import freeze_series
 from adjsim.tiles.element_kind import ElementKind
 from adjsim.values import Parameter
 
@@ -143,6 +143,7 @@ class LiftDrag(Force):
     )
     KIND = LIFT_DRAG
     PACKED: ClassVar = {"lift": (), "drag": ()}
+    SERIES: ClassVar = ("wind", (3,))
     ELEMENTS = "triangles"
 
     def __post_init__(self) -> None:
@@ -164,19 +165,3 @@ class LiftDrag(Force):
     def collapsed(self, x: np.ndarray, name: str) -> str | None:
         """Name the first triangle without area."""
         return collapsed_triangle(name, x, self.triangles)
-
-    def pack_series(self, n_steps: int) -> np.ndarray:
-        """The wind, (1 or n_steps, n_triangles, 3)."""
-        return series_rows(self.wind, (len(self.triangles), 3), n_steps)
-
-    def series_steps(self) -> dict[str, int]:
-        """Return the number of rows of a wind that varies in time."""
-        return steps_of(self, {"wind": (len(self.triangles), 3)})
-
-    def pack_jvp(
-        self, tangents: dict[str, np.ndarray], n_steps: int
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Push tangents of lift, drag and wind to rows."""
-        full_shape = (len(self.triangles), 3)
-        tan_wind = series_rows_jvp(self.wind, full_shape, tangents.get("wind"), n_steps)
-        return self.packed(tangents), tan_wind

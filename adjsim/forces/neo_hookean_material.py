@@ -17,7 +17,7 @@ import numpy as np
 
 from adjsim import checks
 from adjsim.forces.lumping import LumpedForce
-from adjsim.series import freeze_series, series_rows_jvp
+from adjsim.series import freeze_series
 from adjsim.tiles.element_kind import ElementKind
 from adjsim.values import broadcast
 
@@ -163,9 +163,7 @@ class NeoHookean(LumpedForce):
         rows = [tan_mu * measure, *(broadcast(row, len(measure)) for row in parts)]
         if self.viscosity is not None:
             rows.append(tangents.get("viscosity", none) * measure)
-        tan_a = tangents.get("actuation")
-        tan_series = series_rows_jvp(self.actuation, (len(measure),), tan_a, n_steps)
-        return np.stack(rows, axis=-1), tan_series[..., None]
+        return np.stack(rows, axis=-1), self.series_jvp(tangents, n_steps)
 
     def tan_params(self, tan_measure: np.ndarray) -> np.ndarray:
         """Push a tangent of the measures to mu V and eta V, and 0 to the others."""

@@ -3,13 +3,10 @@
 Tests: those of tetrahedra, triangles and hinges in `tests/forces/`.
 """
 
-from typing import Any, Self
-
-import numpy as np
+from typing import Any, ClassVar, Self
 
 from adjsim.forces.acted_rows import ActedRows
 from adjsim.forces.element import Force
-from adjsim.series import series_rows, steps_of
 
 
 class RestShapedForce(Force):
@@ -17,6 +14,8 @@ class RestShapedForce(Force):
 
     rest_positions: Any
     actuation: Any
+
+    SERIES: ClassVar = ("actuation", ())
 
     def bind(self, rows: ActedRows, name: str) -> Self:
         """Return self if there are rest positions of all nodes."""
@@ -27,11 +26,3 @@ class RestShapedForce(Force):
                 f"({n_nodes}, 3), got {self.rest_positions.shape}."
             )
         return self
-
-    def pack_series(self, n_steps: int) -> np.ndarray:
-        """The actuation, (1 or n_steps, n_elements, 1)."""
-        return series_rows(self.actuation, (len(self.nodes),), n_steps)[..., None]
-
-    def series_steps(self) -> dict[str, int]:
-        """Return the number of rows of an actuation that varies in time."""
-        return steps_of(self, {"actuation": (len(self.nodes),)})

@@ -14,7 +14,7 @@ from adjsim.forces.margins import ContactMargins
 from adjsim.joints import laws
 from adjsim.joints.elements import LAW
 from adjsim.joints.joint import FRAME, FRAME_PARAMETERS, N_POINTS, FramedJoint
-from adjsim.series import freeze_series, series_rows, series_rows_jvp, steps_of
+from adjsim.series import freeze_series
 from adjsim.values import Parameter
 
 
@@ -81,6 +81,7 @@ class DrivenJoint(FramedJoint, ABC):
     upper: Any = None
 
     PACKED: ClassVar = {**FRAME, **DRIVE}
+    SERIES: ClassVar = ("motor", ())
     N_OWN, N_SERIES = 30, 1
 
     def __post_init__(self) -> None:
@@ -118,26 +119,6 @@ class DrivenJoint(FramedJoint, ABC):
         if self.friction_width is None:
             packed[:, WIDTH] = 1.0
         return packed
-
-    def pack_series(self, n_steps: int) -> np.ndarray:
-        """Return the motor, (1 or n_steps, n_joints, 1)."""
-        if self.motor is None:
-            return np.zeros((1, self.n_joints, 1))
-        return series_rows(self.motor, (self.n_joints,), n_steps)[..., None]
-
-    def series_steps(self) -> dict[str, int]:
-        """Return the number of rows of a motor that has one per step."""
-        return {} if self.motor is None else steps_of(self, {"motor": (self.n_joints,)})
-
-    def pack_jvp(
-        self, tangents: dict[str, np.ndarray], n_steps: int
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Push tangents of the parameters to rows."""
-        rows, series = super().pack_jvp(tangents, n_steps)
-        if self.motor is not None:
-            tan = tangents.get("motor")
-            series = series_rows_jvp(self.motor, (self.n_joints,), tan, n_steps)[..., None]
-        return rows, series
 
     @property
     def touches(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]

@@ -244,15 +244,14 @@ class FramedJoint(Joint):
         self, tangents: dict[str, np.ndarray], n_steps: int
     ) -> tuple[np.ndarray, np.ndarray]:
         """Push tangents of the parameters to rows."""
-        packed, series = self.packed(tangents), np.zeros_like(self.pack_series(n_steps))
-        axes = []
+        packed, axes = self.packed(tangents), []
         for side in "ab":
             shape = (self.n_joints, 3)
             theta = np.broadcast_to(getattr(self, f"rotation_{side}"), shape)
             tan = np.broadcast_to(tangents.get(f"rotation_{side}", 0.0), shape)
             axes.append(columns_of(rotation_matrix_jvp(theta, tan) @ self.nominal(side)))
         rows = [packed[:, : TURNS.start], *axes, packed[:, TURNS.stop :]]
-        return np.concatenate(rows, axis=1), series
+        return np.concatenate(rows, axis=1), self.series_jvp(tangents, n_steps)
 
     def _holds(self, name: str, side: str) -> tuple[np.ndarray, Any]:
         """Return the stiffness or damping of the point and of turns."""
