@@ -27,7 +27,7 @@ EDGE_LENGTH, FINER = 0.03, 0.02
 CELLS = 32  # along the longest side of a hull
 FLOOR = {"kind": "plane", "point": [0.0, 0.0, 0.0], "friction": 0.3}
 # The protocol's floor, cameras and times are exact.
-EXACT = {"distance_error": 0.0, "tilt_error": 0.0}
+EXACT = {"distance_error": 0.0, "tilt_error": 0.0, "friction_error": 0.0}
 SHOT = Shot(size=(320, 240), fps=24, n_frames=14, ambient=0.5, crf=12)
 BODIES: dict[str, dict[str, Any]] = {
     "torus": {
