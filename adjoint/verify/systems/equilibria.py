@@ -18,6 +18,7 @@ from adjsim.equilibria import equilibria
 from adjsim.equilibrium import equilibrium
 from adjsim.forces.grip import Grip
 from adjsim.forces.half_space import HalfSpaceContact
+from adjsim.forces.lift_drag import LiftDrag
 from adjsim.forces.neo_hookean import NeoHookeanTets
 from adjsim.forces.sphere import SphereContact
 from adjsim.forces.springs import Springs
@@ -137,11 +138,15 @@ def resting(build: Callable[[], Example]) -> Problem:
 
 
 def pulled(n_steps: int) -> Example:
-    """Three nodes in a row on springs, a grip at one end and a pin at the other."""
+    """Three nodes in a row on springs, a grip at one end and a pin at the other, in a wind.
+
+    What the wind does has no energy, so K is not symmetric.
+    """
     x = np.array([[0.0, 0.0, 0.0], [0.2, -0.1, 0.0], [0.4, -0.1, 0.1], [0.6, 0.0, 0.1]])
     net = Springs([[0, 1], [1, 2], [2, 3], [0, 2]], [50.0, 40.0, 60.0, 20.0], 0.15)
     path = Signal([-1.0, 0.5, 2.0], [[[0.0, 0.0, 0.0]], [[-0.1, 0.05, 0.02]], [[0.0, 0.1, 0.1]]])
-    forces, pinned = {"net": net, "grip": Grip([0], path)}, np.arange(4) == 3
+    air = LiftDrag([[0, 1, 2]], 0.9, 1.1, [1.0, 0.5, 9.0])
+    forces, pinned = {"net": net, "air": air, "grip": Grip([0], path)}, np.arange(4) == 3
     model = Model([0.1, 0.2, 0.15, 0.05], forces, (0.5, -9.8, 0.3), pinned)
     return Example(model, State(x), dt=1.0, n_steps=n_steps, inert=("state.v", "net.damping"))
 
