@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, assert_never
 
 import numpy as np
 import scipy.linalg
@@ -81,12 +81,27 @@ def make_observers(
     Films are drawn on `device`, and still without a background.
     """
     making = _Observing(file, built, films, device)
-    return [
-        getattr(making, spec.kind)(name, spec)
-        for name, spec in file.observations.items()
-        if names is None or name in names
-        if spec.kind != "own"  # which `declared_own` makes
-    ]
+    observers: list[Observer] = []
+    for name in file.observations if names is None else names:
+        spec = file.observations[name]
+        if isinstance(spec, declared.Film):
+            is_smoke = isinstance(built.state, SmokeState)
+            observers.append((making.smoke if is_smoke else making.film)(name, spec))
+        elif isinstance(spec, declared.Points):
+            observers.append(making.points(name, spec))
+        elif isinstance(spec, declared.States):
+            observers.append(making.states(name, spec))
+        elif isinstance(spec, declared.Force):
+            observers.append(making.force(name, spec))
+        elif isinstance(spec, declared.Cloud):
+            observers.append(making.cloud(name, spec))
+        elif isinstance(spec, declared.Depth):
+            observers.append(making.depth(name, spec))
+        elif isinstance(spec, declared.Encoder):
+            observers.append(making.encoder(name, spec))
+        elif not isinstance(spec, declared.OwnObservation):  # which `declared_own` makes
+            assert_never(spec)
+    return observers
 
 
 def check_forces(file: declared.SceneFile) -> None:
@@ -128,10 +143,8 @@ class _Observing:
         """The middle of everything that moves at the start, (3,) [m]."""
         return 0.5 * (self.bodies.min(axis=0) + self.bodies.max(axis=0))
 
-    def film(self, name: str, spec: declared.Film) -> FilmObserver | SmokeObserver:
-        """Return a film from a camera, or of smoke."""
-        if isinstance(self.built.state, SmokeState):
-            return self._smoke(name, spec)
+    def film(self, name: str, spec: declared.Film) -> FilmObserver:
+        """Return a film from a camera."""
         which, data = self.file.camera_name(spec), self.films[name]
         bodies = self.file.bodies if spec.bodies is None else spec.bodies
         hidden = set(self.file.bodies).difference(bodies)
@@ -161,7 +174,7 @@ class _Observing:
             observer.require_in_picture(np.concatenate([self.surfaces[body] for body in bodies]))
         return observer
 
-    def _smoke(self, name: str, spec: declared.Film) -> SmokeObserver:
+    def smoke(self, name: str, spec: declared.Film) -> SmokeObserver:
         """Return a film of smoke."""
         size, grid = self.films[name].size, self.built.state.density.shape
         if size != grid:
