@@ -204,8 +204,8 @@ class _Newton:
             if is_new:
                 self.factorise()
             if not self.goes_down:
-                self.goes_down = self.go(halves=is_new) < LEAST_PART and is_new
-            elif self.go_down() == 0.0:
+                self.goes_down = self.take_step(halves=is_new) < LEAST_PART and is_new
+            elif self.descend() == 0.0:
                 break
             before, largest = largest, self.largest()
             if self.goes_down or (largest > SLOW * before).any():
@@ -244,49 +244,49 @@ class _Newton:
         except (RuntimeError, ValueError):  # singular, or not finite
             self.factor = None
 
-    def go(self, *, halves: bool) -> float:
-        """Go a step of Newton's or, if it `halves`, a part of it, so that the residual falls.
+    def take_step(self, *, halves: bool) -> float:
+        """Take a step of Newton's or, if it `halves`, a part of it, so that the residual falls.
 
         Returns the part.
         """
         if self.factor is None:
             return 0.0
-        way, size = self.way(self.factor), self.size(self.r)
+        direction, size = self.direction(self.factor), self.size(self.r)
         for fraction in PARTS if halves else (1.0,):
-            u, end, r = self.at(self.u - fraction * way)
+            u, end, r = self.at(self.u - fraction * direction)
             if self.size(r) < size:  # False where one is not finite
                 self.u, self.end, self.r = u, end, r
                 return fraction
         return 0.0
 
-    def go_down(self) -> float:
-        """Go a part of a step down the potential, with masses added; return the part."""
+    def descend(self) -> float:
+        """Take a part of a step down the potential, with masses added; return the part."""
         free = self.s.free
         A = self.A[free][:, free].tocsc()
         for _ in range(MOST_SHIFTS):
             factor = self.descent.factors(A)
             if factor is None:
                 return 0.0
-            fraction = self.part_down(self.way(factor))
+            fraction = self.descend_along(self.direction(factor))
             self.descent.took(fraction)
             if fraction > 0.0:
                 self.goes_down = fraction < 1.0 or self.descent.shift > 0.0
                 return fraction
         return 0.0
 
-    def part_down(self, way: np.ndarray) -> float:
-        """Go a part of a way, at whose end the residual pushes on, or not back by much."""
-        slope = float(np.vdot(self.r, way))
+    def descend_along(self, direction: np.ndarray) -> float:
+        """Take a part of a step, at whose end the residual pushes on, or not back by much."""
+        slope = float(np.vdot(self.r, direction))
         if not np.isfinite(slope) or slope <= 0.0:
             return 0.0
         for fraction in PARTS:
-            u, end, r = self.at(self.u - fraction * way)
-            if np.isfinite(r).all() and float(np.vdot(r, way)) >= -OVERSHOOT * slope:
+            u, end, r = self.at(self.u - fraction * direction)
+            if np.isfinite(r).all() and float(np.vdot(r, direction)) >= -OVERSHOOT * slope:
                 self.u, self.end, self.r = u, end, r
                 return fraction
         return 0.0
 
-    def way(self, factor: "SuperLU") -> np.ndarray:
+    def direction(self, factor: "SuperLU") -> np.ndarray:
         """Return a step of Newton's, backwards."""
         step, free = np.zeros_like(self.u), self.s.free
         step[free] = factor.solve(self.r[free])

@@ -30,7 +30,7 @@ from studies.reports.instances import ERROR, FORMS, MEASURE
 from studies.reports.numbers import count as counted
 from studies.runs import folder as run_folder
 from studies.runs.errors import FailedSearchError, StudyError
-from studies.runs.folder import ITERATIONS, STUDY, RunFolder
+from studies.runs.folder import STUDY, RunFolder
 from studies.runs.options import RunOptions
 from studies.runs.pool import HERE, Pool, run_item
 from studies.runs.progress import EvaluationProgress, PointProgress
@@ -64,7 +64,7 @@ class Instances:
 
     def search(self, folder: RunFolder, progress: EvaluationProgress, k: int) -> dict[str, Any]:
         """Return the record of instance k, which leaves its logs and its scene in the folder."""
-        fit, subfolder = self.make(k), _subfolder(folder, k)
+        fit, subfolder = self.make(k), RunFolder(folder.path / place(k))
         subfolder.write_text(STUDY, to_toml(fit.file))
         solved = fit.solve(subfolder, progress)
         return {
@@ -108,12 +108,13 @@ class Instances:
         with EvaluationProgress(budget) as progress:
             records = [self.record(folder, progress, k) for k in range(count)]
             lines, worst = self.sum_up(folder, records)
-            fit = self.make(worst)
+            fit, logs_in = self.make(worst), place(worst)
             progress.prefix = f"instance {worst} once more, from its log"
             progress.begin()
-            solved = fit.solve(_subfolder(folder, worst), progress)  # nothing is evaluated again
+            within = RunFolder(folder.path / logs_in)
+            solved = fit.solve(within, progress)  # nothing is evaluated again
             progress.say("instances ended; certifying the worst one and drawing the report")
-            report = fit.finish(folder, solved, progress, logs_in=_folder_name(worst))
+            report = fit.finish(folder, solved, progress, logs_in=logs_in)
         return "\n".join([*lines, f"the worst, instance {worst}:", *report])
 
     def record(self, folder: RunFolder, progress: EvaluationProgress, k: int) -> dict[str, Any]:
@@ -157,18 +158,13 @@ def _run_apart(job: Instances, k: int) -> dict[str, bytes]:
         return {file.relative_to(folder.path).as_posix(): file.read_bytes() for file in files}
 
 
-def _folder_name(k: int) -> str:
+def place(k: int) -> str:
     """Return where in the run folder instance k keeps its logs and its result."""
     return f"instances/{k:03d}"
 
 
 def _result_name(k: int) -> str:
-    return f"{_folder_name(k)}/{run_folder.RESULT}"
-
-
-def _subfolder(folder: RunFolder, k: int) -> RunFolder:
-    """Return the folder of instance k in that of a run."""
-    return RunFolder(folder.file(f"{_folder_name(k)}/{ITERATIONS}").parent)
+    return f"{place(k)}/{run_folder.RESULT}"
 
 
 def _errors(fit: SceneFit, solved: Solution) -> dict[str, Any]:
@@ -248,7 +244,7 @@ def _parted(records: Records) -> tuple[Records, Records]:
 
 
 def _as_csv(records: Records) -> str:
-    """Return a line of CSV per instance; one that failed has only its status and the reason."""
+    """Return one line per instance; one that failed has nothing but its status and the reason."""
     ended = next((record for record in records if record["status"] != FAILED), {})
     columns = [(path, key) for path, errors in ended.get("errors", {}).items() for key in errors]
     kind = ended.get("errors_are", "").replace(MEASURE, "")
