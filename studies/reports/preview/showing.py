@@ -64,9 +64,7 @@ def preview(
     and held nodes, and about what takes long.
     """
     file = scene if isinstance(scene, SceneFile) else read_scene(scene, overrides)
-    file, hulls = with_hulls(instance_of(file, seed=0))
-    for line in hulls:
-        say(line)
+    file = with_hulls(instance_of(file, seed=0), say=say)
     built = build(file)
     if not built.subjects:
         raise StudyError("`bodies` must hold something with a surface: smoke is a picture already.")
