@@ -45,7 +45,7 @@ def hull_row(folder: Path, name: str, count: int) -> tuple[str, ...]:
         for key, film in file.films.items()
     }
     began = time.perf_counter()
-    resolved, _ = with_hulls(file, films)
+    resolved = with_hulls(file, films)
     seconds = time.perf_counter() - began
     key = f"bodies.{name}"
     surface = surface_of(key, read_source(key, resolved.bodies[name]))

@@ -7,7 +7,7 @@ Tests: `tests/studies/problem/test_from_views.py`.
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -43,11 +43,13 @@ def bodies_from_views(file: SceneFile) -> list[str]:
 
 
 def with_hulls(
-    file: SceneFile, films: Mapping[str, FilmData] | None = None
-) -> tuple[SceneFile, list[str]]:
-    """Return a scene whose bodies have their meshes, and a line on each hull.
+    file: SceneFile,
+    films: Mapping[str, FilmData] | None = None,
+    say: Callable[[str], None] = lambda _text: None,
+) -> SceneFile:
+    """Return a scene whose bodies have their meshes.
 
-    `films` are those that have been read, by name.
+    `films` are those that have been read, by name. `say` gets a line on each hull.
 
     Raises
     ------
@@ -55,7 +57,6 @@ def with_hulls(
         Where the views do not say what a body is like: see `studies.problem.carving.hull`.
     """
     bodies: dict[str, Any] = dict(file.bodies)
-    notes = []
     for name in bodies_from_views(file):
         views = {
             f"observations.{key}": _view(file, key, films or {})
@@ -67,7 +68,7 @@ def with_hulls(
         cells = (bodies[name].cells or (CELLS,))[0]
         surface, error = hull(views, cells, f"bodies.{name}.mesh")
         sides = " x ".join(f"{side:.3g}" for side in np.ptp(surface.points, axis=0))
-        notes.append(
+        say(
             f"{name} is the hull of {len(views)} views: {sides} m, {surface.volume:.4g} m3. "
             f"Its surface is known to about {error:.1g} m."
         )
@@ -77,7 +78,7 @@ def with_hulls(
         errors |= {key: 0.0 for key in SEEN if getattr(bodies[name], key, 0.0) is None}
         mesh = _written(surface)
         bodies[name] = replace(bodies[name], mesh=mesh, cells=None, **errors)
-    return replace(file, bodies=bodies), notes
+    return replace(file, bodies=bodies)
 
 
 def _written(surface: TriangleMesh) -> str:

@@ -183,9 +183,7 @@ def make_problem(
         for key in [f"observations.{name}"]
     }
     check_forces(file)
-    file, hulls = with_hulls(file, films)
-    for line in hulls:
-        say(line)
+    file = with_hulls(file, films, say)
     lone = without_own(file, every_own)
     built = build(lone, at_rest=not every_own and is_still(file, films))
     if isinstance(built.system, Settled):

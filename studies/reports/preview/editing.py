@@ -29,8 +29,8 @@ from studies.reports.preview.shots import Shot
 from studies.reports.preview.showing import inspect
 from studies.runs.errors import StudyError
 from studies.runs.files import replacing
-from studies.scene.building import BuiltScene, build
-from studies.scene.declared import Camera, Film, PlaneObstacle, SceneFile
+from studies.scene.building import build
+from studies.scene.declared import Camera, Film, PlaneObstacle
 from studies.scene.drawing import instance_of
 from studies.scene.files import BUNDLED
 from studies.scene.obstacle_shapes import shape_of
@@ -81,7 +81,8 @@ class Editor:
 
     def _look(self, settings: Mapping[str, str]) -> None:
         file = read_scene(self.path, [f"{key}={value}" for key, value in settings.items()])
-        file, hulls = with_hulls(instance_of(file, seed=0))
+        hulls: list[str] = []
+        file = with_hulls(instance_of(file, seed=0), say=hulls.append)
         built = build(file)
         shots, warnings = inspect(file, built)
         if not shots:

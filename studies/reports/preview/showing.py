@@ -4,7 +4,7 @@ For every film the picture has three rows, the first, the middle and the last fr
 columns: the film, the scene, and the film with the outline of the scene, both with obstacles as
 wire, held nodes, paths of grips, the axes of the world and gravity. For every table of tracked
 points or states from a file it has their coordinates over time, and of a cloud or a depth film the
-points over the surface.
+points over the surface. Many films are laid out in a grid.
 """
 
 import io
@@ -46,7 +46,7 @@ from studies.scene.steps import longest_step
 
 FAR_OFF = 0.1  # of the size of the bodies: measured points that belong elsewhere
 ROW = 360  # pixels of a row of the picture
-GAP = 6
+GAP, WIDE_GAP = 6, 24  # within a film, and between films [pixels]
 TITLE = 5.5  # width of a title over a chart [inches]
 
 
@@ -64,9 +64,7 @@ def preview(
     and held nodes, and about what takes long.
     """
     file = scene if isinstance(scene, SceneFile) else read_scene(scene, overrides)
-    file, hulls = with_hulls(instance_of(file, seed=0))
-    for line in hulls:
-        say(line)
+    file = with_hulls(instance_of(file, seed=0), say=say)
     built = build(file)
     if not built.subjects:
         raise StudyError("`bodies` must hold something with a surface: smoke is a picture already.")
@@ -84,7 +82,8 @@ def preview(
             raise
         warnings.append(str(error))
     strips = [_strip(shot, built.joints, overlays(file, built, shot)) for shot in shots]
-    media.write_png(out, _stacked([*strips, *charts], axis=0))
+    picture = _stacked([*_in_rows(strips), *charts], axis=0, gap=WIDE_GAP)
+    media.write_png(out, media.as_float(picture))
     moving = {shot.key.removeprefix("observations.") for shot in shots if len(shot.indices) > 1}
     films = {name: film for name, film in file.films.items() if name in moving}
     notes = built.notes + notes_on_fields_of_view(file) + notes_on_seams(file, built, films)
@@ -165,7 +164,7 @@ def _charts(
             fontsize=10,
         )
         picture = open_picture(io.BytesIO(png(figure, dpi=110))).convert("RGB")
-        charts.append(media.as_float(np.asarray(picture)))
+        charts.append(np.asarray(picture))
         said += [failed] if failed and not shots else []
     return charts, said
 
@@ -224,16 +223,24 @@ def _labelled(panel: np.ndarray, text: str) -> np.ndarray:
     box = draw.textbbox((6, 4), text)
     draw.rectangle((box[0] - 3, box[1] - 2, box[2] + 3, box[3] + 2), fill=(255, 255, 255))
     draw.text((6, 4), text, fill=(0, 0, 0))
-    return media.as_float(np.asarray(picture))
+    return np.asarray(picture)
 
 
-def _stacked(images: list[np.ndarray], axis: int) -> np.ndarray:
+def _in_rows(strips: list[np.ndarray]) -> list[np.ndarray]:
+    """Return rows of films that make a picture about as wide as it is high."""
+    side = np.sqrt(sum(strip[..., 0].size for strip in strips))
+    count = max(round(side / max((strip.shape[1] for strip in strips), default=1)), 1)
+    starts = range(0, len(strips), count)
+    return [_stacked(strips[k : k + count], axis=1, gap=WIDE_GAP) for k in starts]
+
+
+def _stacked(images: list[np.ndarray], axis: int, gap: int = GAP) -> np.ndarray:
     """Return images below (axis 0) or beside each other, white between and after them."""
     longest = max(image.shape[1 - axis] for image in images)
     padded = []
     for image in images:
-        after = np.full(2, GAP)
+        after = np.full(2, gap)
         after[1 - axis] = longest - image.shape[1 - axis]
-        padded.append(np.pad(image, [(0, after[0]), (0, after[1]), (0, 0)], constant_values=1.0))
+        padded.append(np.pad(image, [(0, after[0]), (0, after[1]), (0, 0)], constant_values=255))
     whole = np.concatenate(padded, axis=axis)
-    return whole[:-GAP] if axis == 0 else whole[:, :-GAP]
+    return whole[:-gap] if axis == 0 else whole[:, :-gap]

@@ -60,7 +60,9 @@ def built(folder, tables):
 
 def test_hull_becomes_a_mesh_file_and_the_problem_has_it(tmp_path, masks):
     file = built(tmp_path, scene(tmp_path, masks, cells=[20]))
-    resolved, (note,) = with_hulls(file)
+    notes = []
+    resolved = with_hulls(file, say=notes.append)
+    (note,) = notes
     mesh = read_source("bodies.ring", resolved.bodies["ring"]).mesh
     assert isinstance(mesh, TriangleMesh)
     mesh.require_closed()
@@ -73,7 +75,7 @@ def test_hull_becomes_a_mesh_file_and_the_problem_has_it(tmp_path, masks):
     assert note in said
     assert note not in prepared.notes
     assert np.array_equal(prepared.everything.built.meshes["ring"].faces, mesh.faces)
-    again, _ = with_hulls(file)
+    again = with_hulls(file)
     assert again.bodies["ring"].mesh == resolved.bodies["ring"].mesh  # named by what is in it
 
 
@@ -82,22 +84,23 @@ def test_a_soft_hull_is_known_as_well_as_its_views_say(tmp_path, masks, declared
     tables = scene(tmp_path, masks)
     tables["bodies"]["ring"] = {"kind": "soft", "mesh": "from-views", "cells": [12], "E": 1e4}
     tables["bodies"]["ring"]["shape_error"] = declared_error
-    resolved, (note,) = with_hulls(built(tmp_path, tables))
+    notes = []
+    resolved = with_hulls(built(tmp_path, tables), say=notes.append)
     error = resolved.bodies["ring"].shape_error
     assert resolved.bodies["ring"].scale_error == resolved.bodies["ring"].position_error == 0.0
     if declared_error:
         assert error == declared_error
     else:
         assert error > 0.0
-        assert f"about {error:.1g} m" in note
+        assert f"about {error:.1g} m" in notes[0]
 
 
 def test_a_hull_is_of_frames_at_full_size(tmp_path, masks):
     tables = scene(tmp_path, masks)
-    first, _ = with_hulls(built(tmp_path, tables))
+    first = with_hulls(built(tmp_path, tables))
     for film in tables["observations"].values():
         film["downsample"] = 4
-    assert with_hulls(built(tmp_path, tables))[0].bodies["ring"].mesh == first.bodies["ring"].mesh
+    assert with_hulls(built(tmp_path, tables)).bodies["ring"].mesh == first.bodies["ring"].mesh
 
 
 def test_colours_at_an_edge_say_how_far_a_pixel_is_covered(masks):
@@ -116,7 +119,7 @@ def test_given_masks_are_taken_as_they_are(tmp_path, masks):
         Image.fromarray(np.rint(255.0 * moved).astype(np.uint8)).save(tmp_path / f"mask{k}.png")
         tables["observations"][f"film{k}"]["masks"] = f"mask{k}.png"
     first, second = (
-        with_hulls(built(tmp_path, one))[0].bodies["ring"].mesh
+        with_hulls(built(tmp_path, one)).bodies["ring"].mesh
         for one in (tables, scene(tmp_path, masks))
     )
     assert first != second

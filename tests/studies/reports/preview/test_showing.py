@@ -245,6 +245,14 @@ def test_a_scene_without_a_film(tmp_path):
         assert picture.size == (480, 3 * 360 + 12)
 
 
+def test_many_views_are_laid_out_in_a_grid(tmp_path):
+    path, (bodies, view) = tmp_path / "scene.toml", SCENE.split("[cameras.front]")
+    path.write_text(bodies + "".join(f"[cameras.view{k}]{view}" for k in range(4)))
+    preview(path, tmp_path / "a.png")
+    with Image.open(tmp_path / "a.png") as picture:
+        assert picture.size == (3 * 480 + 48, 2 * (3 * 360 + 12) + 24)
+
+
 def test_obstacles_held_nodes_axes_and_gravity_are_drawn_over_a_scene(tmp_path):
     path = tmp_path / "scene.toml"
     text = HELD.replace("eye = [0, 0, 2]", "eye = [0, 0, 2]\nsize = [90, 120]")
