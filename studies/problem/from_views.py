@@ -49,10 +49,8 @@ def with_hulls(
 
     `films` are those that have been read, by name.
 
-    Raises
-    ------
-    StudyError
-        Where the views do not say what a body is like: see `studies.problem.carving.hull`.
+    Raise a StudyError where the views do not say what a body is like: see
+    `studies.problem.carving.hull`.
     """
     bodies: dict[str, Any] = dict(file.bodies)
     notes = []

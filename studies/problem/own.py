@@ -258,10 +258,7 @@ def own_observer(name: str, terms: OwnResiduals, start: Surfaces) -> OwnObserver
 def declared_own(file: SceneFile) -> dict[str, OwnResiduals]:
     """Return the residuals of the user's own that a scene file names.
 
-    Raises
-    ------
-    StudyError
-        If a function cannot be imported, or returns something else.
+    Raise a StudyError if a function cannot be imported, or returns something else.
     """
     out = {}
     for name, observation in file.observations.items():
