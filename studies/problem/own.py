@@ -154,7 +154,6 @@ class OwnObserver(Observer):
         return out
 
     def _require_finite(self, function: str, rows: np.ndarray) -> None:
-        """Raise if a function of the user's own returned a number that is not finite."""
         if not np.isfinite(rows).all():
             frame = int(np.argwhere(~np.isfinite(rows))[0][0])
             raise NotFiniteError(

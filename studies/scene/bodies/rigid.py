@@ -147,7 +147,6 @@ def _ball_radius(key: str, body: Rigid, bodies: RigidBodies) -> float | None:
 
 
 def _check_own_inertia(key: str, body: Rigid) -> None:
-    """Raise if a body has an inertia or a centre of mass without what these need."""
     if body.inertia is not None and body.mass is None:
         raise StudyError(
             f"`{key}.inertia` needs `{key}.mass`. Give the mass, or leave out the inertia to take "
