@@ -114,22 +114,14 @@ class Hull(NamedTuple):
 
 
 def hull(views: Mapping[str, View], cells: int, key: str) -> Hull:
-    """Return the hull of a body.
+    """Return the hull of a body, with so many `cells` of a grid along its longest side.
 
-    Parameters
-    ----------
-    views : mapping of str to View
-        By the name of what a message is to name, such as "observations.front".
-    cells : int
-        Of the grid along the longest side of the hull.
-    key : str
-        What a message begins with.
+    Views have the names that messages call them by, such as "observations.front"; `key` is what a
+    message begins with.
 
-    Raises
-    ------
-    StudyError
-        If there are fewer than two views, these look in nearly the same direction or have no place
-        in common, a mask is empty or touches the edge of its picture, or no place is in all masks.
+    Raise a StudyError if there are fewer than two views, these look in nearly the same direction or
+    have no place in common, a mask is empty or touches the edge of its picture, or no place is in
+    all masks.
     """
     if len(views) < 2:
         seen = f"only `{next(iter(views))}`" if views else "none"

@@ -90,11 +90,8 @@ def declared_numbers(
 ) -> list[DeclaredNumber]:
     """Return what a scene file declares that is neither free nor exact.
 
-    Raises
-    ------
-    StudyError
-        If an uncertainty is declared of what is free or changes nothing, or if it is larger than a
-        body.
+    Raise a StudyError if an uncertainty is declared of what is free or changes nothing, or if it is
+    larger than a body.
     """
     free = frozenset((*parameters.paths, *parameters.ties))
     numbers = list(_Declared(file, built, films, free).numbers())

@@ -273,10 +273,7 @@ class FilmObserver(PictureObserver):
     def simulated(self, rows: np.ndarray) -> Self:
         """Return the film of these pixels.
 
-        Raises
-        ------
-        StudyError
-            If they show nothing of the bodies.
+        Raise a StudyError if they show nothing of the bodies.
         """
         covered = float(self.as_images(rows)[..., 3].sum(axis=(1, 2)).max())
         if covered < VISIBLE:

@@ -51,10 +51,8 @@ def with_hulls(
 
     `films` are those that have been read, by name. `say` gets a line on each hull.
 
-    Raises
-    ------
-    StudyError
-        Where the views do not say what a body is like: see `studies.problem.carving.hull`.
+    Raise a StudyError where the views do not say what a body is like: see
+    `studies.problem.carving.hull`.
     """
     bodies: dict[str, Any] = dict(file.bodies)
     for name in bodies_from_views(file):

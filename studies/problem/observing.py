@@ -482,7 +482,6 @@ def _observed(name: str, spec: declared.Observation, times: np.ndarray) -> dict[
 
 
 def _require_seconds(times: np.ndarray, world: declared.World, key: str) -> None:
-    """Raise if times begin before 0, or are so far apart that they must be milliseconds."""
     if times[0] < 0.0:
         raise StudyError(
             f"`{key}.file` must begin at time 0 or later, got {times[0]:g} s. Leave earlier rows "

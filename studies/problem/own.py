@@ -154,7 +154,6 @@ class OwnObserver(Observer):
         return out
 
     def _require_finite(self, function: str, rows: np.ndarray) -> None:
-        """Raise if a function of the user's own returned a number that is not finite."""
         if not np.isfinite(rows).all():
             frame = int(np.argwhere(~np.isfinite(rows))[0][0])
             raise NotFiniteError(
@@ -258,10 +257,7 @@ def own_observer(name: str, terms: OwnResiduals, start: Surfaces) -> OwnObserver
 def declared_own(file: SceneFile) -> dict[str, OwnResiduals]:
     """Return the residuals of the user's own that a scene file names.
 
-    Raises
-    ------
-    StudyError
-        If a function cannot be imported, or returns something else.
+    Raise a StudyError if a function cannot be imported, or returns something else.
     """
     out = {}
     for name, observation in file.observations.items():

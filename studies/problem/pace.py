@@ -72,10 +72,6 @@ class _Trial:
         states = _states(self.motion, self.run)
         return any(field.magnitude(state, step) > 0.0 for step, state in states)
 
-    def stable_step(self) -> float:
-        """Return the step that is stable at the frames before the end [s]."""
-        return stable_step(self.motion, self.run)
-
 
 def stable_step(motion: Motion, run: Any) -> float:
     """Return the step that is stable at the frames of a run of a model, before its end [s]."""
@@ -132,7 +128,7 @@ def _tried(
         trials.append(_trial(longer, built, values, end))
         if len(trials) > 1 and trials[-2].first_difference(trials[-1]) is None:
             coarse, fine = trials[-2:]
-            limit = STABLE * min(coarse.stable_step(), fine.stable_step())
+            limit = STABLE * min(stable_step(each.motion, each.run) for each in (coarse, fine))
             if fine.steps.dt <= limit:  # what lies between two that agree agrees with them
                 most = min(float(coarse.steps.dt), limit)
                 count = int(np.ceil(steps.interval / most - EPS))

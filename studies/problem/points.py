@@ -94,7 +94,6 @@ def advice_on_markers(
 def _require_near(
     name: str, x: np.ndarray, far: np.ndarray, *, places: np.ndarray, share: float
 ) -> None:
-    """Raise if a point is further from a body than this part of its size."""
     sides = np.ptp(x, axis=0)
     size = float(np.linalg.norm(sides)) if share == NEAR else float(sides.max())
     if (far > share * size).any():

@@ -34,10 +34,7 @@ STAYING = 0.5  # of the held nodes, at least, where a row is released: else it i
 def refined_problem(problem: SceneProblem, scene: declared.Scene) -> SceneProblem:
     """Return the problem of a scene on a mesh twice as fine, with the time step of `problem`.
 
-    Raises
-    ------
-    StudyError
-        If the mesh cannot be refined, with the reason.
+    Raise a StudyError if the mesh cannot be refined, with the reason.
     """
     n = sum(n * times for n, times in element_counts(problem.built))
     if n > MOST_ELEMENTS:

@@ -15,10 +15,7 @@ MOST_BYTES = 2_000_000_000  # of an .npz file, unpacked
 def read_node_arrays(key: str, file: str) -> tuple[np.ndarray, np.ndarray]:
     """Return `times` (n,) [s] and positions `x` of nodes, (n, n_nodes, 3) [m], of an .npz file.
 
-    Raises
-    ------
-    StudyError
-        The file cannot be read, or its arrays are others.
+    Raise a StudyError if the file cannot be read, or its arrays are others.
     """
     arrays = load_arrays(file, key)
     for name in ("times", "x"):
@@ -35,10 +32,8 @@ def read_node_arrays(key: str, file: str) -> tuple[np.ndarray, np.ndarray]:
 def checked_times(times: np.ndarray, n: int, key: str, path: str | Path) -> np.ndarray:
     """Return the array `times` of an .npz file of n frames, (n,) [s], in float64.
 
-    Raises
-    ------
-    StudyError
-        There are no frames, or it holds something else than n finite numbers that increase.
+    Raise a StudyError if there are no frames, or it holds something else than n finite numbers that
+    increase.
     """
     has_numbers = n and times.shape == (n,) and times.dtype.kind in "iuf"
     if not has_numbers or not np.isfinite(times).all() or (times[1:] <= times[:-1]).any():
@@ -52,10 +47,7 @@ def checked_times(times: np.ndarray, n: int, key: str, path: str | Path) -> np.n
 def load_arrays(path: str | Path, key: str) -> dict[str, np.ndarray]:
     """Return the arrays of an .npz file; nothing in it is run.
 
-    Raises
-    ------
-    StudyError
-        The file cannot be read, is too large, or holds objects.
+    Raise a StudyError if the file cannot be read, is too large, or holds objects.
     """
     try:
         file = np.load(path, allow_pickle=False)

@@ -96,7 +96,8 @@ def make_body_contacts(
                     f"`bodies.{body.name}`, {edge:.3g} m on average, got {radius:.3g} m. Give a "
                     "smaller radius or a coarser mesh."
                 )
-        speed = _arrival_speed(contact, *before, gravity) if a.is_rigid and b.is_rigid else None
+        are_rigid = a.is_rigid and b.is_rigid
+        speed = (contact.speed or _speed_between(*before, gravity)) if are_rigid else None
         scaled: dict[str, Any] = {key: factors[key] * number for key, number in law.items()}
         if contact.restitution is not None:
             _check_depth(name, depth, radius)
@@ -168,7 +169,7 @@ def _law(contact: Contact, a: Touching, b: Touching, gravity: Vector) -> dict[st
     """Return the radius and the numbers of the law, given or chosen."""
     law = {key: float(number) for key in UNITS if (number := getattr(contact, key)) is not None}
     radius = law["radius"] = _radius(contact, a, b)
-    speed = _arrival_speed(contact, a, b, gravity)
+    speed = contact.speed or _speed_between(a, b, gravity)
     mass = _shared_mass(a, b)
     are_rigid = a.is_rigid and b.is_rigid
     if contact.restitution is not None:
@@ -230,11 +231,6 @@ def _radius(contact: Contact, a: Touching, b: Touching) -> float:
     """Return the radius of both surfaces, given or chosen [m]."""
     chosen = min(min(OF_EDGE * body.mean_edge, OF_SIZE * body.size) for body in (a, b))
     return contact.radius or chosen
-
-
-def _arrival_speed(contact: Contact, a: Touching, b: Touching, gravity: Vector) -> float:
-    """Return the speed at which two bodies meet, given or expected [m/s]."""
-    return contact.speed or _speed_between(a, b, gravity)
 
 
 def _speed_between(a: Touching, b: Touching, gravity: Vector) -> float:
@@ -304,10 +300,7 @@ def _in_each_other(name: str, contact: Contact, crossing: str) -> str:
 def notes_on_pairs(contacts: Mapping[str, Contact], bodies: Sequence[Touching]) -> list[str]:
     """Return what should be known of radii that are chosen, and of bodies that start near others.
 
-    Raises
-    ------
-    StudyError
-        If a body starts inside another.
+    Raise a StudyError if a body starts inside another.
     """
     by_name, notes = {body.name: body for body in bodies}, []
     for name, contact in contacts.items():

@@ -122,7 +122,6 @@ def _file_checks(scene: SceneFile) -> list[Check]:
 
 
 def _check_truth(path: str, value: Any, scene: SceneFile) -> None:
-    """Raise if a path of the truth leads to no value, nor to a key of a body's table."""
     key, (head, *names) = joined("truth", path), path.split(".")
     if head != "bodies" or not names:
         if isinstance(value, str):
@@ -244,7 +243,6 @@ def _check_camera(key: str, camera: declared.Camera) -> None:
 
 
 def _check_settles(name: str, body: Any, joined_ones: set[str]) -> None:
-    """Raise on a body that has no equilibrium of nodes."""
     if not isinstance(body, declared.Soft | declared.Cloth | declared.Springs):
         raise StudyError(
             f"`bodies.{name}` must be soft, cloth or springs where `world.motion` is "
@@ -264,7 +262,6 @@ def _check_settles(name: str, body: Any, joined_ones: set[str]) -> None:
 
 
 def _check_step(world: declared.World) -> None:
-    """Raise on what is no step of the package nor an import path, and on steps of what rests."""
     if world.step != declared.IMPLICIT and ":" not in world.step:
         raise StudyError(
             f'`world.step` must be "{declared.SEMI_IMPLICIT}", "{declared.IMPLICIT}" or '
@@ -278,7 +275,6 @@ def _check_step(world: declared.World) -> None:
 
 
 def _check_steps(name: str, body: Any, world: declared.World) -> None:
-    """Raise on a system whose step is its own."""
     if not isinstance(body, declared.Soft | declared.Cloth | declared.Springs | declared.Rigid):
         raise StudyError(
             f"`bodies.{name}` must be soft, cloth, springs or rigid where `world.step` is "
@@ -317,7 +313,6 @@ def _check_body(key: str, body: Any) -> None:
 
 
 def _check_vertex_masses(name: str, body: declared.Rigid, carriers: set[str | None]) -> None:
-    """Raise if a body whose centre of mass moves in its mesh has something fixed to it."""
     if name in carriers or body.touches == "ball":
         raise StudyError(
             f"`bodies.{name}.vertex_mass` must be one number for a body that joints link, that "
@@ -327,7 +322,6 @@ def _check_vertex_masses(name: str, body: declared.Rigid, carriers: set[str | No
 
 
 def _check_from_views(key: str, body: Any) -> None:
-    """Raise if a body from views has a pose or a size, which the cameras give it."""
     for field in dataclasses.fields(body):
         is_given = getattr(body, field.name) != field.default
         if is_given and field.name in ("size", "scale", "position", "rotation"):
@@ -343,7 +337,6 @@ def _check_from_views(key: str, body: Any) -> None:
 
 
 def _check_obstacle(key: str, obstacle: Any, scene: Scene) -> None:
-    """Raise if an obstacle loses energy in two ways, is on no body, or a plane has no normal."""
     check_law(key, obstacle)
     if obstacle.fixed_to is not None:
         rigid = [k for k, body in scene.bodies.items() if isinstance(body, declared.Rigid)]
@@ -361,7 +354,6 @@ def _check_obstacle(key: str, obstacle: Any, scene: Scene) -> None:
 
 
 def _check_push(key: str, push: declared.Push, scene: Scene) -> None:
-    """Raise if a push is on no body, or does not say once where and when."""
     with_mesh = [name for name, body in scene.bodies.items() if hasattr(body, "mesh")]
     check_reference(f"{key}.body", "body with a mesh", push.body, with_mesh)
     if push.nodes and push.at != "centre":
@@ -377,7 +369,6 @@ def _check_push(key: str, push: declared.Push, scene: Scene) -> None:
 
 
 def _check_grip(name: str, grip: declared.Grip, scene: Scene) -> None:
-    """Raise if a grip holds no body made of nodes, or no nodes."""
     kinds = declared.Soft | declared.Cloth | declared.Springs
     soft = [key for key, body in scene.bodies.items() if isinstance(body, kinds)]
     check_reference(f"grips.{name}.body", "soft body, cloth or body of springs", grip.body, soft)
@@ -385,7 +376,6 @@ def _check_grip(name: str, grip: declared.Grip, scene: Scene) -> None:
 
 
 def _check_pendulum(key: str, body: declared.Pendulum) -> None:
-    """Raise if a pendulum has not one or two links, or lists of other lengths."""
     n_links = len(body.length)
     if n_links not in (1, 2):
         raise StudyError(f"`{key}.length` must have one or two links, got {n_links}.")
@@ -403,7 +393,6 @@ def _check_pendulum(key: str, body: declared.Pendulum) -> None:
 
 
 def _check_opencv(key: str, camera: declared.Camera) -> None:
-    """Raise if K is no matrix of intrinsics, or R no rotation."""
     if camera.K is not None:
         (fx, _, _), (k10, fy, _), last = camera.K
         if not (fx > 0.0 and fy > 0.0 and k10 == 0.0 and last == (0.0, 0.0, 1.0)):
@@ -422,7 +411,6 @@ def _check_opencv(key: str, camera: declared.Camera) -> None:
 
 
 def _check_source(key: str, spec: declared.Observation) -> None:
-    """Raise if an observation is neither from a file nor simulated, or both."""
     if not spec.SOURCE:
         return
     if (getattr(spec, spec.SOURCE) is None) == (spec.simulate is None):
@@ -437,7 +425,6 @@ def _check_source(key: str, spec: declared.Observation) -> None:
 
 
 def _check_drawn(key: str, value: Any) -> None:
-    """Raise if a number that is drawn has not one distribution."""
     if isinstance(value, tuple):
         for entry in value:
             _check_drawn(key, entry)
@@ -453,7 +440,6 @@ def _check_drawn(key: str, value: Any) -> None:
 
 
 def _check_cell(key: str, spec: declared.Force, scene: SceneFile) -> None:
-    """Raise if a force is not that of one grip or one obstacle."""
     if (spec.grip is None) == (spec.obstacle is None):
         raise StudyError(f"`{key}` must have a `grip` or an `obstacle`, whose force it is: one.")
     if spec.obstacle is None:
@@ -576,7 +562,6 @@ def _start_in_scene(path: str, scene: SceneFile) -> Any:
 
 
 def _check_tie(key: str, path: str, other: str, scene: SceneFile) -> None:
-    """Raise if a value is tied to itself, to what is not free, or to what is tied."""
     others = [name for name in scene.free if name != path]
     check_reference(f"{key}.tied_to", "free path", other, others)
     if scene.free[other].tied_to is not None:
@@ -589,7 +574,6 @@ def _check_tie(key: str, path: str, other: str, scene: SceneFile) -> None:
 
 
 def _check_sky(key: str, light: declared.Sky, scene: Scene) -> None:
-    """Raise if a sky is not the only light, or its coefficients are not nine."""
     if len(scene.lights) > 1:
         raise StudyError(
             f"`{key}` is a sky, which stands for all light at once, but there are also "

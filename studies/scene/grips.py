@@ -220,7 +220,6 @@ def weights_at(times: np.ndarray, at: np.ndarray, *, is_cubic: bool = False) -> 
 
 
 def _check_names(key: str, path: str, count: int) -> None:
-    """Raise if the columns of a file have names of another order."""
     with Path(path).open(encoding="utf-8-sig") as file:
         names = [name.strip().lower() for name in file.readline().split(",")]
     names = [name for name in names if name != "time"]

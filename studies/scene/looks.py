@@ -141,7 +141,6 @@ def _texture_coordinates(
 
 
 def _require_materials(key: str, file: str) -> None:
-    """Raise if a material file that an .obj file names is missing."""
     path = Path(file)
     for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
         word, _, names = line.partition(" ")

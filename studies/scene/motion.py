@@ -105,10 +105,7 @@ class SettledRun:
     def of(cls, motion: "Motion") -> "SettledRun":
         """Return where the nodes of a `Settled` system rest.
 
-        Raises
-        ------
-        NotFiniteError
-            If no equilibrium is found, or bodies start in each other.
+        Raise a NotFiniteError if no equilibrium is found, or bodies start in each other.
         """
         assert isinstance(motion.system, Settled)
         try:

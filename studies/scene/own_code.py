@@ -86,10 +86,7 @@ def imported(key: str, path: str, *, is_called: bool = False) -> Any:
 
     What is called must be in a module that is allowed by its name.
 
-    Raises
-    ------
-    StudyError
-        If the module is not allowed, or cannot be imported.
+    Raise a StudyError if the module is not allowed, or cannot be imported.
     """
     module, _, name = path.partition(":")
     allowed = [entry.strip() for entry in os.environ.get(ALLOWED, "").split(",")]

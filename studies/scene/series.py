@@ -86,10 +86,8 @@ def read_series(
     `n_values` are the numbers of columns of values that there may be. Where the file has all
     columns that are `named`, with their units, these are the values, whatever others there are.
 
-    Raises
-    ------
-    StudyError
-        The file cannot be read, or has other columns, or times that do not increase.
+    Raise a StudyError if the file cannot be read, or has other columns, or times that do not
+    increase.
     """
     path, named = Path(file), named or {}
     names, numbers = read_columns(path, key, {"time"}, {"time": "s", **named})
@@ -119,11 +117,8 @@ def read_columns(
 
     A column that `units` have may be written with capitals, and with its unit: Time (s), time [s].
 
-    Raises
-    ------
-    StudyError
-        The file cannot be read, lacks a column of those `needed`, or has one in another unit, or
-        has rows of another length or of something else than numbers.
+    Raise a StudyError if the file cannot be read, lacks a column of those `needed`, or has one in
+    another unit, or has rows of another length or of something else than numbers.
     """
     try:
         with path.open(newline="", encoding="utf-8-sig") as stream:

@@ -13,10 +13,7 @@ from studies.scene.own_code import imported
 def step_of(world: World) -> TimeStep:
     """Return the step of a world.
 
-    Raises
-    ------
-    StudyError
-        If it is no name of a step, and no class of steps that may be imported.
+    Raise a StudyError if it is no name of a step, and no class of steps that may be imported.
     """
     kind: Any = STEPS.get(world.step) or imported("world.step", world.step)
     if not (isinstance(kind, type) and issubclass(kind, TimeStep)):

@@ -30,10 +30,8 @@ ALONE = ("pendulum", "smoke")  # kinds of bodies of which a scene has one
 def spread_takes(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the tables of a scene file without takes: with the bodies of all of them.
 
-    Raises
-    ------
-    StudyError
-        Where a take has an unknown key or no observations, or a copy the name of something else.
+    Raise a StudyError where a take has an unknown key or no observations, or a copy the name of
+    something else.
     """
     takes = values.get("takes")
     if takes is None:
@@ -156,7 +154,7 @@ class _Renamed:
         """Return what is free in this take alone; a tie to another of these is within the take."""
         out = {}
         for path, row in table.items():
-            if not self.has(path):
+            if not self._owner(path):
                 raise StudyError(
                     f"`{path}` under `free` of a take is of nothing that takes have of their own: "
                     "obstacles, cameras and the world are shared. Write it under [free]."
@@ -166,10 +164,6 @@ class _Renamed:
                 renamed["tied_to"] = self.path(renamed["tied_to"])
             out[self.path(path)] = renamed
         return out
-
-    def has(self, path: str) -> bool:
-        """Whether a scene path is of something that each take has of its own."""
-        return self._owner(path) != ""
 
     def path(self, path: str) -> str:
         """Return a scene path of this take."""

@@ -50,10 +50,7 @@ class CloudData:
 def read_cloud(cloud: Cloud, key: str = "cloud") -> CloudData:
     """Read a cloud; messages call the table by `key`, "observations.NAME".
 
-    Raises
-    ------
-    StudyError
-        Files cannot be read, have no points, or do not fit the table.
+    Raise a StudyError if files cannot be read, have no points, or do not fit the table.
     """
     assert cloud.file is not None
     times, frames, names = _read(Path(cloud.file), f"{key}.file")

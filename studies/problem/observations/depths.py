@@ -31,10 +31,7 @@ class DepthData:
 def read_depth(depth: Depth, camera: Camera, key: str = "depth", *, camera_key: str) -> DepthData:
     """Read a depth film, without the camera's distortion; messages call the table by `key`.
 
-    Raises
-    ------
-    StudyError
-        Files cannot be read, have empty frames, or do not fit the table.
+    Raise a StudyError if files cannot be read, have empty frames, or do not fit the table.
     """
     assert depth.file is not None
     if camera.K is None:

@@ -147,7 +147,6 @@ def _ball_radius(key: str, body: Rigid, bodies: RigidBodies) -> float | None:
 
 
 def _check_own_inertia(key: str, body: Rigid) -> None:
-    """Raise if a body has an inertia or a centre of mass without what these need."""
     if body.inertia is not None and body.mass is None:
         raise StudyError(
             f"`{key}.inertia` needs `{key}.mass`. Give the mass, or leave out the inertia to take "
@@ -173,10 +172,7 @@ def _require_closed(key: str, surface: TriangleMesh) -> None:
 def _principal_moments(key: str, declared_inertia: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return the principal moments of a declared inertia, (3,) [kg m2], and their axes as columns.
 
-    Raises
-    ------
-    StudyError
-        If the rows are not symmetric, or no body has this inertia.
+    Raise a StudyError if the rows are not symmetric, or no body has this inertia.
     """
     inertia = np.array(declared_inertia, np.float64)
     if inertia.ndim == 1:
@@ -217,10 +213,7 @@ class PrincipalMoments(ParameterMap):
     def values(self, sources: Arrays) -> dict[str, np.ndarray]:
         """Return the six numbers of the inertia.
 
-        Raises
-        ------
-        NotFiniteError
-            If no body has these moments, so that a search takes others.
+        Raise a NotFiniteError if no body has these moments, so that a search takes others.
         """
         moments = np.asarray(sources[self.path])
         if not _is_possible(moments):
