@@ -30,7 +30,7 @@ from studies.reports.instances import ERROR, FORMS, MEASURE
 from studies.reports.numbers import count as counted
 from studies.runs import folder as run_folder
 from studies.runs.errors import FailedSearchError, StudyError
-from studies.runs.folder import ITERATIONS, STUDY, RunFolder
+from studies.runs.folder import STUDY, RunFolder
 from studies.runs.options import RunOptions
 from studies.runs.pool import HERE, Pool, run_item
 from studies.runs.progress import EvaluationProgress, PointProgress
@@ -64,7 +64,7 @@ class Instances:
 
     def search(self, folder: RunFolder, progress: EvaluationProgress, k: int) -> dict[str, Any]:
         """Return the record of instance k, which leaves its logs and its scene in the folder."""
-        fit, subfolder = self.make(k), inside(folder, place(k))
+        fit, subfolder = self.make(k), RunFolder(folder.path / place(k))
         subfolder.write_text(STUDY, to_toml(fit.file))
         solved = fit.solve(subfolder, progress)
         return {
@@ -111,7 +111,8 @@ class Instances:
             fit, logs_in = self.make(worst), place(worst)
             progress.prefix = f"instance {worst} once more, from its log"
             progress.begin()
-            solved = fit.solve(inside(folder, logs_in), progress)  # nothing is evaluated again
+            within = RunFolder(folder.path / logs_in)
+            solved = fit.solve(within, progress)  # nothing is evaluated again
             progress.say("instances ended; certifying the worst one and drawing the report")
             report = fit.finish(folder, solved, progress, logs_in=logs_in)
         return "\n".join([*lines, f"the worst, instance {worst}:", *report])
@@ -164,11 +165,6 @@ def place(k: int) -> str:
 
 def _result_name(k: int) -> str:
     return f"{place(k)}/{run_folder.RESULT}"
-
-
-def inside(folder: RunFolder, name: str) -> RunFolder:
-    """Return a folder in that of a run."""
-    return RunFolder(folder.file(f"{name}/{ITERATIONS}").parent)
 
 
 def _errors(fit: SceneFit, solved: Solution) -> dict[str, Any]:
@@ -262,11 +258,6 @@ def _as_csv(records: Records) -> str:
             continue
         cells = [record[key] for key in head[:5]] + [record["spectrum"]["condition"]]
         lines.append([*cells, *(record["errors"][path][key] for path, key in columns), None])
-    return csv_text(lines)
-
-
-def csv_text(lines: Sequence[Sequence[Any]]) -> str:
-    """Return lines of cells as CSV; None is an empty cell."""
     out = io.StringIO()
     csv.writer(out, lineterminator="\n").writerows(lines)
     return out.getvalue()
