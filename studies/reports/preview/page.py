@@ -1,6 +1,5 @@
 """The page of `adjsim preview --page`: a server for one browser on this machine."""
 
-import io
 import json
 import secrets
 from http import HTTPStatus
@@ -9,7 +8,6 @@ from threading import Lock
 from typing import Any
 
 import numpy as np
-from PIL import Image
 
 from studies.reports.page import render
 from studies.reports.preview.editing import Editor
@@ -77,7 +75,8 @@ class _Handler(BaseHTTPRequestHandler):
             case ["state"]:
                 return "application/json", json.dumps(editor.state()).encode()
             case ["film" | "scene" as what, shot, frame] if _is_in(editor, shot, frame):
-                return "image/png", _png(_picture(editor.shots[int(shot)], int(frame), what))
+                picture = _picture(editor.shots[int(shot)], int(frame), what)
+                return "image/png", media.png_bytes(picture)
         return "", None
 
     def _send(self, kind: str, body: bytes) -> None:
@@ -127,9 +126,3 @@ def _picture(shot: Shot, frame: int, what: str) -> np.ndarray:
     if what == "film":
         return np.full((*shot.size, 3), 235, np.uint8)
     return media.as_uint8(shot.images[frame])
-
-
-def _png(pixels: np.ndarray) -> bytes:
-    out = io.BytesIO()
-    Image.fromarray(pixels).save(out, "PNG")
-    return out.getvalue()
