@@ -1,7 +1,12 @@
 """The page of `adjsim preview --page`: a server for one browser on this machine."""
 
 import json
+import os
 import secrets
+import sys
+import webbrowser
+from collections.abc import Sequence
+from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Lock
@@ -13,6 +18,7 @@ from studies.reports.page import render
 from studies.reports.preview.editing import Editor
 from studies.reports.preview.shots import Shot
 from studies.runs import media
+from studies.scene.files import find_scene
 
 
 MOST_SENT = 1_000_000  # bytes of a request
@@ -32,6 +38,18 @@ class PageServer(ThreadingHTTPServer):
     def address(self) -> str:
         """Where the page is."""
         return f"http://127.0.0.1:{self.server_port}/{self.token}/"
+
+
+def serve_page(scene: str, overrides: Sequence[str]) -> None:
+    """Serve the page of a scene until Ctrl-C."""
+    with PageServer(Editor(find_scene(scene), overrides)) as server:
+        print(server.address, flush=True)
+        print("Ctrl-C ends it.", file=sys.stderr)
+        has_screen = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+        if sys.platform != "linux" or has_screen:
+            webbrowser.open(server.address)
+        with suppress(KeyboardInterrupt):
+            server.serve_forever()
 
 
 class _Handler(BaseHTTPRequestHandler):
