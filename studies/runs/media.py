@@ -37,11 +37,6 @@ class Video:
     frames: np.ndarray  # images, (n_frames, height, width, 3 or 4) float64 in [0, 1], RGB or RGBA
     fps: float | None  # frames per second; None where the files do not say (a folder of PNG frames)
 
-    @property
-    def size(self) -> tuple[int, int]:
-        """Height and width in pixels."""
-        return self.frames.shape[1], self.frames.shape[2]
-
 
 @dataclass(frozen=True, eq=False)
 class Clip:
