@@ -82,9 +82,6 @@ class Evidence:
     residual_squares: np.ndarray | None = None
     still_squares: np.ndarray | None = None
     basins: Sequence[Rival] = ()  # all basins; the answer may be among them
-    # Weights of theta's components in the combination that is determined worst, by label; used
-    # where there are no intervals
-    worst_direction: dict[str, float] = field(default_factory=dict)
     # Whether an answer without intervals is not determined. A texture has too many components for
     # intervals, and is seen; parameters of a motion without intervals may be anything.
     needs_intervals: bool = False

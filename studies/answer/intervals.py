@@ -82,9 +82,7 @@ class Intervals:
 
     def to_dict(self, labels: tuple[str, ...]) -> dict[str, Any]:
         """Return the spectrum and the noise as plain numbers, ready for JSON."""
-        values = self.singular_values
-        n = self.directions.shape[1]
-        is_whole = 0 < n == len(self.directions)
+        values, n = self.singular_values, self.directions.shape[1]
         is_known = 0 < n == len(values) and values[-1] > 0.0
         return {
             "level": LEVEL,
@@ -93,9 +91,14 @@ class Intervals:
             "noise": self.noise,
             "singular_values": values.tolist(),
             "condition": float(values[0] / values[-1]) if is_known else None,
-            "worst_direction": largest_components(self.directions[-1], labels) if is_whole else {},
+            "worst_direction": self.worst_direction(labels),
             "best_direction": largest_components(self.directions[0], labels) if values.size else {},
         }
+
+    def worst_direction(self, labels: tuple[str, ...]) -> dict[str, float]:
+        """Return the weights of the combination determined worst, by label; {} if it is unknown."""
+        is_whole = 0 < self.directions.shape[1] == len(self.directions)
+        return largest_components(self.directions[-1], labels) if is_whole else {}
 
 
 def no_intervals(n: int, reason: str, noise: float = 0.0) -> Intervals:

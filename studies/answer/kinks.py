@@ -72,7 +72,7 @@ class Touch:
         return {**asdict(self), "distance": self.distance if np.isfinite(self.distance) else None}
 
 
-def nearest_touch(problem: Any, theta: np.ndarray) -> Touch | None:
+def nearest_touch(problem: SceneProblem, theta: np.ndarray) -> Touch | None:
     """Return the touch nearest to moving to another step; None if nothing is near a touch.
 
     The motion of the scene's problem has as many steps at every theta.
@@ -190,14 +190,13 @@ def events_between(problem: SceneProblem, theta: np.ndarray) -> Callable[[np.nda
     return lambda there: int(np.count_nonzero(_sides(problem, there) != here))
 
 
-def has_one_clock(problem: Any) -> bool:
+def has_one_clock(problem: SceneProblem) -> bool:
     """Whether something moves, and its frames are at the same steps whatever theta is."""
-    if not hasattr(problem, "motion_at") or getattr(problem, "is_still", False):
-        return False
-    return not any(path.startswith("observations.") for path in problem.parameters.paths)
+    moves_frames = any(path.startswith("observations.") for path in problem.parameters.paths)
+    return not (problem.is_still or moves_frames)
 
 
-def _sides(problem: Any, theta: np.ndarray) -> np.ndarray:
+def _sides(problem: SceneProblem, theta: np.ndarray) -> np.ndarray:
     """Return which margins of contact are positive at theta, flat: not those at 0, or of none."""
     windows = margins_by_window(problem.motion_at(theta))
     sides = [margins.all() > 0.0 for window in windows for margins in window.values()]

@@ -551,18 +551,19 @@ def _not_determined(evidence: Evidence) -> Verdict | None:
     if evidence.intervals is None:
         return None
     if evidence.intervals.reason:
-        if not evidence.worst_direction and not evidence.needs_intervals:
+        weights = evidence.intervals.worst_direction(evidence.parameters.theta_labels)
+        if not weights and not evidence.needs_intervals:
             return None
         along = (
-            f" The combination determined worst is {combination(evidence.worst_direction)}. Fix "
-            f"one of these, or {_words(evidence).better}."
-            if evidence.worst_direction
+            f" The combination determined worst is {combination(weights)}. Fix one of these, or "
+            f"{_words(evidence).better}."
+            if weights
             else " Leave fewer parameters free."
         )
         return Verdict(
             Kind.NOT_DETERMINED,
             f"No intervals: {evidence.intervals.reason}.{along}",
-            {"worst_direction": evidence.worst_direction},
+            {"worst_direction": weights},
         )
     widths = relative_half_widths(evidence)
     chosen = evidence.components
@@ -575,7 +576,7 @@ def _not_determined(evidence: Evidence) -> Verdict | None:
         f" The combination determined worst is {combination(weights)}." if len(chosen) > 1 else ""
     )
     what_to_do = f"Fix a value that you know, or {_words(evidence).better}."
-    if advice := _advice(evidence, worst, MOSTLY):
+    if advice := _advice(evidence, worst):
         along, what_to_do = "", advice
     return Verdict(
         Kind.NOT_DETERMINED,
@@ -624,7 +625,7 @@ def _found(evidence: Evidence) -> Verdict:
             f"± {_width(evidence, worst, widths[worst])}"
         )
         quote = quote if widths[worst] >= NARROWEST else ""
-        quote = f"{quote} {_advice(evidence, worst, MOSTLY)}".strip()
+        quote = f"{quote} {_advice(evidence, worst)}".strip()
     if evidence.explained is not None:
         numbers |= evidence.explained.to_dict()
         parts.append(f"{percent(evidence.explained.unexplained)} of the motion is unexplained")
@@ -652,14 +653,12 @@ def _found(evidence: Evidence) -> Verdict:
     return Verdict(Kind.FOUND, f"{text[0].upper()}{text[1:]}. {quote}".rstrip(), numbers)
 
 
-def _advice(evidence: Evidence, i: int, least: float) -> str:
-    """Return how the interval of number i would narrow, if so much of it was declared."""
-    if (
-        evidence.budget is None
-        or (label := evidence.parameters.labels[i]) not in evidence.budget.labels
-    ):
+def _advice(evidence: Evidence, i: int) -> str:
+    """Return how the interval of number i would narrow, if most of it was declared."""
+    budget, label = evidence.budget, evidence.parameters.labels[i]
+    if budget is None or label not in budget.labels:
         return ""
-    return evidence.budget.advice(evidence.budget.labels.index(label), least)
+    return budget.advice(budget.labels.index(label), MOSTLY)
 
 
 def _words(evidence: Evidence) -> Words:

@@ -528,7 +528,7 @@ def preview(
     """Show a scene at its start values beside its films, and say what looks wrong."""
     _begin(f"drawing {scene}")
     if page:
-        from studies.cli.previewing import serve_page
+        from studies.reports.preview.page import serve_page
         from studies.runs.errors import StudyError
 
         if out is not None:

@@ -130,7 +130,6 @@ def solve(
         tried.result.loss,
         intervals=tried.intervals,
         basins=rivals,
-        worst_direction=tried.intervals.to_dict(problem.parameters.theta_labels)["worst_direction"],
         predictions={name: left for name, left in validation.items() if left is not None},
         trial=tried.trial,
         is_without_gradients=tried.is_without_gradients,

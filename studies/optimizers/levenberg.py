@@ -13,21 +13,19 @@ Source: Levenberg, Quarterly of Applied Mathematics 2 (1944).
 import numpy as np
 
 from studies.optimizers.evaluations import Evaluator
-from studies.optimizers.problem import Status
+from studies.optimizers.problem import Settings, Status
 
 
 DAMPINGS = 10.0 ** -np.arange(1.0, 16.0)
 EXACT = 1e-14  # part of the first loss that is as good as none
 
 
-def levenberg(
-    evaluator: Evaluator, theta: np.ndarray, tolerance: float, bounds: tuple[np.ndarray, np.ndarray]
-) -> Status:
-    """Take steps until one lowers the loss by no more than `tolerance` of it, or none is left.
+def levenberg(evaluator: Evaluator, theta: np.ndarray, settings: Settings) -> Status:
+    """Take steps until one lowers the loss by no more than the tolerance of it, or none is left.
 
     Components at a bound that the gradient presses them against are held, steps clipped to bounds.
     """
-    low, high = bounds
+    low, high = settings.bounds
     first = None
     while True:
         here = evaluator.jacobian(theta)
@@ -44,6 +42,6 @@ def levenberg(
         steps = [-Vt.T @ (along / (S**2 + damping * S[0] ** 2)) for damping in DAMPINGS]
         ends = [evaluator.several(np.clip(theta + step, low, high)) for step in steps]
         best = min(ends, key=lambda end: end.loss)
-        if not best.loss < (1.0 - tolerance) * here.loss:
+        if not best.loss < (1.0 - settings.tolerance) * here.loss:
             return Status.CONVERGED if np.isfinite(best.loss) else Status.STALLED
         theta = best.theta

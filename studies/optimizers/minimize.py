@@ -1,6 +1,7 @@
 """One call for all methods; gradient descent with momentum and Adam are here."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,15 @@ from adjsim import checks
 from studies.optimizers.evaluations import Evaluator
 from studies.optimizers.levenberg import levenberg
 from studies.optimizers.newton import newton_cg
-from studies.optimizers.problem import Method, Problem, Result, SearchEnd, Stall, Status
+from studies.optimizers.problem import (
+    Method,
+    Problem,
+    Result,
+    SearchEnd,
+    Settings,
+    Stall,
+    Status,
+)
 from studies.optimizers.scipy_methods import gauss_newton, lbfgsb
 from studies.runs.evaluations import Evaluation
 from studies.scene.declared import Search
@@ -49,29 +58,14 @@ def minimize(
     `log` holds already answer the first requests: a killed run goes on, with the same numbers to
     the bit. `callback` gets every evaluation, replayed ones included.
     """
-    tolerance = max(how.tolerance, ROUNDINGS * float(np.finfo(problem.dtype).eps))
+    eps = float(np.finfo(problem.dtype).eps)
+    settings = Settings(how, max(how.tolerance, ROUNDINGS * eps), problem.bounds, eps)
     start = checks.array("theta0", theta0, ("n",))
     evaluator = Evaluator(
         problem, how.max_evaluations, log=log, callback=callback, stage=stage, stall=stall
     )
-    bounds, method = problem.bounds, method_for(how, len(start))
     try:
-        if method is Method.GAUSS_NEWTON:
-            status = gauss_newton(evaluator, start, tolerance=tolerance, bounds=bounds)
-        elif method is Method.LBFGSB:
-            status = lbfgsb(evaluator, start, tolerance=tolerance, bounds=bounds, memory=how.memory)
-        elif method is Method.NEWTON_CG:
-            eps = float(np.finfo(problem.dtype).eps)
-            status = newton_cg(evaluator, start, tolerance=tolerance, bounds=bounds, eps=eps)
-        elif method is Method.LEVENBERG:
-            status = levenberg(evaluator, start, tolerance=tolerance, bounds=bounds)
-        elif method is Method.POLYAK:
-            status = polyak(evaluator, start, how, tolerance=tolerance, bounds=bounds)
-        else:
-            is_adam = method is Method.ADAM
-            status = _descend(
-                evaluator, start, how, tolerance=tolerance, bounds=bounds, is_adam=is_adam
-            )
+        status = METHODS[method_for(how, len(start))](evaluator, start, settings)
     except SearchEnd as end:
         status = end.status
     if (best := evaluator.best) is None:
@@ -80,19 +74,14 @@ def minimize(
 
 
 def _descend(
-    evaluator: Evaluator,
-    theta: np.ndarray,
-    how: Search,
-    *,
-    tolerance: float,
-    bounds: tuple[np.ndarray, np.ndarray],
-    is_adam: bool,
+    evaluator: Evaluator, theta: np.ndarray, settings: Settings, *, is_adam: bool
 ) -> Status:
     """Add steps to theta, clipped to the bounds, until the gradient has fallen enough.
 
     Heavy-ball momentum: velocity <- momentum velocity - learning_rate gradient. Adam: Kingma & Ba,
     ICLR 2015, algorithm 1, with its bias corrections. `decay` multiplies the rate of either.
     """
+    how = settings.how
     target, rate, t = None, how.learning_rate, 0
     velocity = mean = square = 0.0
     while True:
@@ -100,7 +89,7 @@ def _descend(
         if gradient is None:
             return Status.NOT_FINITE
         norm = float(np.linalg.norm(gradient))
-        target = tolerance * norm if target is None else target
+        target = settings.tolerance * norm if target is None else target
         if norm <= target:
             return Status.CONVERGED
         if is_adam:
@@ -113,17 +102,10 @@ def _descend(
         else:
             velocity = how.momentum * velocity - rate * gradient
         rate *= how.decay
-        theta = np.clip(theta + velocity, *bounds)
+        theta = np.clip(theta + velocity, *settings.bounds)
 
 
-def polyak(
-    evaluator: Evaluator,
-    theta: np.ndarray,
-    how: Search,
-    *,
-    tolerance: float,
-    bounds: tuple[np.ndarray, np.ndarray],
-) -> Status:
+def polyak(evaluator: Evaluator, theta: np.ndarray, settings: Settings) -> Status:
     r"""Take quasi-Newton steps without a line search, as long as Polyak's, clipped to the bounds.
 
         d = H g,   H of L-BFGS over its last pairs (s, y), begun with H_0 = L / |g|^2
@@ -145,16 +127,16 @@ def polyak(
     """
     first = here = evaluator.gradient(theta)
     pairs: list[Pair] = []
-    more = 1.0  # k
+    more, how = 1.0, settings.how  # k
     while here.gradient is not None and first.gradient is not None:
-        if np.linalg.norm(here.gradient) <= tolerance * np.linalg.norm(first.gradient):
+        if np.linalg.norm(here.gradient) <= settings.tolerance * np.linalg.norm(first.gradient):
             return Status.CONVERGED
         d = two_loops(here.gradient, pairs, here.loss / float(here.gradient @ here.gradient))
         is_far = here.loss >= NEAR * first.loss
         step = more * min(1.0, here.loss / float(here.gradient @ d)) * d
         length, rate = float(np.sqrt(np.mean(step**2))), how.learning_rate
         step = step * (np.clip(length, LEAST * rate if is_far else 0.0, rate) / length)
-        moved = np.clip(theta - step, *bounds)
+        moved = np.clip(theta - step, *settings.bounds)
         there = evaluator.gradient(moved)
         promised = min(float(here.gradient @ (theta - moved)), here.loss)
         more = LONGER * more if abs(there.loss - here.loss) < LITTLE * promised else 1.0
@@ -177,3 +159,14 @@ def two_loops(g: np.ndarray, pairs: Sequence[Pair], first: float) -> np.ndarray:
     for (s, y), alpha in zip(pairs, reversed(parts), strict=True):
         d += (alpha - (y @ d) / (s @ y)) * s
     return d
+
+
+METHODS = {
+    Method.GRADIENT_DESCENT: partial(_descend, is_adam=False),
+    Method.ADAM: partial(_descend, is_adam=True),
+    Method.LBFGSB: lbfgsb,
+    Method.GAUSS_NEWTON: gauss_newton,
+    Method.NEWTON_CG: newton_cg,
+    Method.LEVENBERG: levenberg,
+    Method.POLYAK: polyak,
+}

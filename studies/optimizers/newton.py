@@ -13,29 +13,24 @@ Source: Steihaug, SIAM J. Numer. Anal. 20 (1983); Nocedal & Wright, Numerical Op
 algorithms 4.1 and 7.2.
 """
 
-from typing import TypeAlias
-
 import numpy as np
 
 from studies.optimizers.evaluations import Evaluator
-from studies.optimizers.problem import Status
+from studies.optimizers.problem import Settings, Status
 
 
-Bounds: TypeAlias = tuple[np.ndarray, np.ndarray]
 RADIUS = 1.0  # at first; theta has about unit scale
 SHRINK, GROW = 0.25, 2.0
 LEAST_GAIN, GOOD_GAIN, GREAT_GAIN = 1e-4, 0.25, 0.75  # of the fall that the parabola promises
 ROUNDING = 1e-13  # promised part of the loss that is not known
 
 
-def newton_cg(
-    evaluator: Evaluator, theta: np.ndarray, tolerance: float, bounds: Bounds, *, eps: float
-) -> Status:
-    """Take steps until the gradient has fallen to `tolerance` times the first one.
+def newton_cg(evaluator: Evaluator, theta: np.ndarray, settings: Settings) -> Status:
+    """Take steps until the gradient has fallen to the tolerance times the first one.
 
-    The gradient is that of components that are free to move. `eps` is the rounding of its numbers.
+    The gradient is that of components that are free to move.
     """
-    low, high = bounds
+    low, high = settings.bounds
     here = evaluator.gradient(theta)
     first, radius = None, RADIUS
     while here.gradient is not None:
@@ -44,18 +39,18 @@ def newton_cg(
         g = np.where(is_free, g, 0.0)
         norm = float(np.linalg.norm(g))
         first = norm if first is None else first
-        if norm <= tolerance * first:
+        if norm <= settings.tolerance * first:
             return Status.CONVERGED
         forcing = min(0.5, np.sqrt(norm / first)) * norm
         step, product = _steihaug(
-            evaluator, theta, g, is_free=is_free, bounds=bounds, limits=(radius, forcing, eps)
+            evaluator, theta, g, settings, is_free=is_free, radius=radius, forcing=forcing
         )
         moved = np.clip(theta + step, low, high)
         if np.any(moved != theta + step):
             step = moved - theta
             if not step.any():
                 return Status.STALLED
-            product = _product(evaluator, theta, step, bounds=bounds, eps=eps)
+            product = _product(evaluator, theta, step, settings)
         promised = -float(g @ step + 0.5 * step @ product)
         length = float(np.linalg.norm(step))
         if abs(promised) <= ROUNDING * here.loss:
@@ -68,7 +63,7 @@ def newton_cg(
             radius *= GROW
         if gain > LEAST_GAIN:
             theta, here = moved, there
-        elif radius <= eps * max(float(np.linalg.norm(theta)), 1.0):
+        elif radius <= settings.eps * max(float(np.linalg.norm(theta)), 1.0):
             return Status.STALLED
     return Status.NOT_FINITE
 
@@ -77,20 +72,20 @@ def _steihaug(
     evaluator: Evaluator,
     theta: np.ndarray,
     g: np.ndarray,
+    settings: Settings,
     *,
     is_free: np.ndarray,
-    bounds: Bounds,
-    limits: tuple[float, float, float],
+    radius: float,
+    forcing: float,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return a step and its product with the Hessian, as long as the radius at most.
 
-    `limits` are the radius, the residual at which it ends, and the rounding of gradients.
+    It ends at a residual of `forcing`.
     """
-    radius, forcing, eps = limits
     step, product = np.zeros_like(g), np.zeros_like(g)
     r, d = g.copy(), -g
     for _ in range(len(g)):
-        Hd = np.where(is_free, _product(evaluator, theta, d, bounds=bounds, eps=eps), 0.0)
+        Hd = np.where(is_free, _product(evaluator, theta, d, settings), 0.0)
         curvature = float(d @ Hd)
         alpha = float(r @ r) / curvature if curvature > 0.0 else 0.0
         if curvature <= 0.0 or np.linalg.norm(step + alpha * d) >= radius:
@@ -107,14 +102,14 @@ def _steihaug(
 
 
 def _product(
-    evaluator: Evaluator, theta: np.ndarray, d: np.ndarray, *, bounds: Bounds, eps: float
+    evaluator: Evaluator, theta: np.ndarray, d: np.ndarray, settings: Settings
 ) -> np.ndarray:
     """Return H d, or d where it cannot be had beside theta: then steps are of descent.
 
     At a bound the difference is taken a little inside.
     """
-    h = eps ** (1.0 / 3.0) / float(np.linalg.norm(d))
-    low, high = bounds
+    h = settings.eps ** (1.0 / 3.0) / float(np.linalg.norm(d))
+    low, high = settings.bounds
     middle = np.clip(theta, low + h * np.abs(d), high - h * np.abs(d))
     points = (np.clip(middle + sign * h * d, low, high) for sign in (1.0, -1.0))
     ahead, behind = (evaluator.beside(point).gradient for point in points)

@@ -10,6 +10,7 @@ import numpy as np
 from adjsim.system import RolloutError
 from studies.optimizers.jacobian import Jacobian
 from studies.runs.errors import NotFiniteError
+from studies.scene.declared import Search
 
 
 # What is raised where numbers are not finite: by a rollout, a loss, or a matrix of a fit.
@@ -81,6 +82,16 @@ class Status(enum.Enum):
     def is_finished(self) -> bool:
         """Whether the search went as far as it can: more evaluations would not help."""
         return self in (Status.CONVERGED, Status.SETTLED)
+
+
+@dataclass(frozen=True, eq=False)
+class Settings:
+    """What every method takes beside an evaluator and a start."""
+
+    how: Search
+    tolerance: float  # at which it ends, see `minimize`
+    bounds: tuple[np.ndarray, np.ndarray]  # of theta, (n,) each
+    eps: float  # rounding of the problem's numbers
 
 
 class SearchEnd(Exception):  # noqa: N818 -- no error

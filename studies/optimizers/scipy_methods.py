@@ -6,7 +6,7 @@ import numpy as np
 from scipy import optimize
 
 from studies.optimizers.evaluations import Evaluator, promised_fall
-from studies.optimizers.problem import SearchEnd, Status
+from studies.optimizers.problem import SearchEnd, Settings, Status
 from studies.runs.evaluations import Evaluation
 
 
@@ -41,17 +41,10 @@ def is_rough(history: list[Evaluation]) -> bool:
     )
 
 
-def lbfgsb(
-    evaluator: Evaluator,
-    theta: np.ndarray,
-    tolerance: float,
-    bounds: tuple[np.ndarray, np.ndarray],
-    *,
-    memory: int,
-) -> Status:
+def lbfgsb(evaluator: Evaluator, theta: np.ndarray, settings: Settings) -> Status:
     """Run L-BFGS-B until the largest entry of the projected gradient has fallen enough.
 
-    Converged once it is at most `tolerance` times the norm of the first gradient, or an
+    Converged once it is at most the tolerance times the norm of the first gradient, or an
     iteration lowers the loss by no more than its rounding. SciPy's own test of that is against
     the loss at the start: it would end a fit without noise at the root of the rounding.
     """
@@ -75,9 +68,9 @@ def lbfgsb(
             raise StopIteration
 
     options: Any = {
-        "gtol": tolerance * scale * float(np.linalg.norm(first.gradient)),
+        "gtol": settings.tolerance * scale * float(np.linalg.norm(first.gradient)),
         "ftol": 0.0,
-        "maxcor": memory,
+        "maxcor": settings.how.memory,
         "maxiter": 10**9,
         "maxfun": 10**9,
     }
@@ -86,7 +79,7 @@ def lbfgsb(
         theta,
         jac=True,
         method="L-BFGS-B",
-        bounds=list(zip(*bounds, strict=True)),
+        bounds=list(zip(*settings.bounds, strict=True)),
         callback=after,
         options=options,
     )
@@ -164,10 +157,8 @@ class _Slopes:
         return self.H + np.outer(y, y) / curvature - np.outer(Hs, Hs) / float(s @ Hs)
 
 
-def gauss_newton(
-    evaluator: Evaluator, theta: np.ndarray, tolerance: float, bounds: tuple[np.ndarray, np.ndarray]
-) -> Status:
-    """Run trust-region Gauss-Newton until a step is below `tolerance` times |theta|.
+def gauss_newton(evaluator: Evaluator, theta: np.ndarray, settings: Settings) -> Status:
+    """Run trust-region Gauss-Newton until a step is below the tolerance times |theta|.
 
     The trust region makes it a Levenberg-Marquardt method that keeps bounds (Branch,
     Coleman & Li, SIAM J. Sci. Comput. 1999: SciPy's `trf`). It sees the reduced
@@ -194,11 +185,10 @@ def gauss_newton(
         return reduced
 
     options: Any = {"jac": slopes, "x_scale": "jac", "gtol": None, "max_nfev": 10**9}
+    options |= {"bounds": settings.bounds, "xtol": max(settings.tolerance, EPS), "ftol": EPS}
     while True:
         try:
-            outcome = optimize.least_squares(
-                residual, theta, bounds=bounds, xtol=max(tolerance, EPS), ftol=EPS, **options
-            )
+            outcome = optimize.least_squares(residual, theta, **options)
         except _Restart:
             best = evaluator.best
             assert best is not None

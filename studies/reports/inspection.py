@@ -1,7 +1,6 @@
 """The page of an inspected adjoint: curves over time, arrows on the meshes, pixels of films."""
 
 import base64
-import io
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from adjoint.inspector import Inspection, sizes
 from adjsim.model import Model
 from studies.reports.page import render
 from studies.reports.space import EMPTY, make_view
+from studies.runs import media
 
 
 MOST_POINTS = 1200  # of a mesh on the page
@@ -43,15 +43,8 @@ def inspection_page(
 ) -> str:
     """Return a page about an inspection, HTML in one file.
 
-    Parameters
-    ----------
-    inspection : Inspection
-    title : str
-    meshes : mapping of str to (array, array), optional
-        What is drawn, by name: vertices at the pauses, (n_pauses, n_vertices, 3) [m], and faces,
-        (n_faces, n_corners). `model_meshes` gives those of a model.
-    films : sequence of Pixels
-        Films whose pixels are shown.
+    `meshes` are drawn, by name: vertices at the pauses, (n_pauses, n_vertices, 3) [m], and faces,
+    (n_faces, n_corners). `model_meshes` gives those of a model. The pixels of `films` are shown.
     """
     view = _view(inspection, meshes or {})
     data = {
@@ -193,10 +186,6 @@ def _view(inspection: Inspection, meshes: Meshes) -> dict[str, Any] | None:
     )
 
 
-def _base64(data: bytes) -> str:
-    return base64.b64encode(data).decode()
-
-
 def _plain(value: Any) -> Any:
     """Return an array as a list for JSON, in five digits; what is not finite is null."""
     if isinstance(value, np.generic):
@@ -242,8 +231,6 @@ def _chosen(film: Pixels) -> np.ndarray:
 
 def _film(film: Pixels) -> dict[str, Any]:
     """Return frames of a film in grey with the cotangent of its pixels in red and blue."""
-    from PIL import Image
-
     by_frame = sizes(film.cotangents)
     signed = film.cotangents.sum(axis=-1)
     largest = float(np.abs(signed).max()) or 1.0
@@ -253,9 +240,8 @@ def _film(film: Pixels) -> dict[str, Any]:
         share = np.sqrt(np.abs(signed[k]) / largest)[..., None]
         color = np.where(signed[k][..., None] > 0.0, (0.85, 0.1, 0.1), (0.1, 0.25, 0.9))
         image = (1.0 - share) * grey + share * color
-        pixels = (255.0 * image.clip(0.0, 1.0)).round().astype(np.uint8)
-        factor, out = max(1, round(220 / image.shape[1])), io.BytesIO()
-        Image.fromarray(pixels.repeat(factor, axis=0).repeat(factor, axis=1)).save(out, "PNG")
+        factor = max(1, round(220 / image.shape[1]))
+        pixels = media.as_uint8(image).repeat(factor, axis=0).repeat(factor, axis=1)
         size = np.abs(signed[k])
         top = np.argsort(-size, axis=None)[:BRIGHTEST]
         of_all = float(size.ravel()[top].sum() / (size.sum() or 1.0))
@@ -263,6 +249,6 @@ def _film(film: Pixels) -> dict[str, Any]:
             f"{film.times[k]:.3g} s: {by_frame[k]:.3g}; the {len(top)} strongest pixels are "
             f"{of_all:.0%} of it"
         )
-        src = f"data:image/png;base64,{_base64(out.getvalue())}"
+        src = f"data:image/png;base64,{base64.b64encode(media.png_bytes(pixels)).decode()}"
         frames.append({"src": src, "caption": caption})
     return {"name": film.name, "frames": frames}

@@ -76,7 +76,8 @@ FILES = {
 
 def write_report(folder: RunFolder, formats: tuple[str, ...] = ()) -> Path:
     """Draw the figures, also in these formats, and write the report; return the page's path."""
-    result, certified, manifest = folder.finished()
+    names = run_folder.RESULT, run_folder.CERTIFICATE, run_folder.MANIFEST
+    result, certified, manifest = map(folder.read_json, names)
     files = FigureFiles(folder, formats)
     log = read_search(folder, result["logs"][0])
     kind = result["verdict"]["kind"]

@@ -235,10 +235,6 @@ class RunFolder:
             )
         return self.file(name)
 
-    def finished(self) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-        """Return what a report is made of: result, certificate and manifest."""
-        return self.read_json(RESULT), self.read_json(CERTIFICATE), self.read_json(MANIFEST)
-
     def how_to_go_on(self) -> str:
         """Return the command that goes on with the run, as a shell takes it."""
         command = self.command()

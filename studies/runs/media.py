@@ -5,6 +5,7 @@ alpha: they are compared in RGB. Written videos are h264 in yuv420p, which every
 shows; it keeps colour at half the resolution, so it is close to the images but not equal.
 """
 
+import io
 import os
 import struct
 from collections.abc import Iterator
@@ -35,11 +36,6 @@ class Video:
 
     frames: np.ndarray  # images, (n_frames, height, width, 3 or 4) float64 in [0, 1], RGB or RGBA
     fps: float | None  # frames per second; None where the files do not say (a folder of PNG frames)
-
-    @property
-    def size(self) -> tuple[int, int]:
-        """Height and width in pixels."""
-        return self.frames.shape[1], self.frames.shape[2]
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,6 +151,15 @@ def write_png(path: str | os.PathLike, image: np.ndarray) -> Path:
 def write_jpeg(path: str | os.PathLike, image: np.ndarray) -> Path:
     """Write one image (H, W, 3) of uint8 as a JPEG file: a poster of a film."""
     return _write_picture(_with_suffix(path, ".jpg"), image)
+
+
+def png_bytes(pixels: np.ndarray) -> bytes:
+    """Return an image (H, W, 3 or 4) of uint8 as a PNG file for a page."""
+    from PIL import Image
+
+    out = io.BytesIO()
+    Image.fromarray(pixels).save(out, "PNG")
+    return out.getvalue()
 
 
 def _write_picture(path: Path, pixels: np.ndarray) -> Path:

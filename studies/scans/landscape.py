@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
+from scipy.ndimage import minimum_filter
 
 from studies.reports.curves import hermite_curve, hermite_minimum, hermite_surface
 from studies.reports.numbers import number
@@ -153,13 +154,10 @@ class Slice:
     def local_minima(self) -> list[Index]:
         """Return the points lower than all their neighbours."""
         loss = np.where(np.isfinite(self.loss), self.loss, np.inf)
-        padded = np.pad(loss, 1, constant_values=np.inf)
-        is_lower = np.isfinite(loss)
-        for shift in product((0, 1, 2), repeat=loss.ndim):
-            if any(s != 1 for s in shift):
-                cut = tuple(slice(s, s + n) for s, n in zip(shift, loss.shape, strict=True))
-                is_lower &= loss < padded[cut]
-        return [tuple(index) for index in np.argwhere(is_lower).tolist()]
+        beside = np.ones((3,) * loss.ndim, bool)
+        beside[(1,) * loss.ndim] = False
+        lowest = minimum_filter(loss, footprint=beside, mode="constant", cval=np.inf)
+        return [tuple(index) for index in np.argwhere(loss < lowest).tolist()]
 
     def steps_from_truth(self, index: Index) -> tuple[float, ...] | None:
         """Return how many steps of the grid a point is from the truth, along every axis."""

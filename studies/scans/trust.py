@@ -144,13 +144,12 @@ def _kinks(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return whether a touch moves within each step, and how far the nearest one is from it."""
     crosses, kink = np.zeros(len(sizes), bool), np.full(len(sizes), np.inf)
-    here = touches_of(problem, point)
+    here = margins(problem.motion_at(point))
     if not here:
         return crosses, kink
     for n, (i, h) in enumerate(zip(grid.scanned, sizes, strict=True)):
         try:
-            ahead = touches_of(problem, _moved(point, i, h))
-            behind = touches_of(problem, _moved(point, i, -h))
+            ahead, behind = (margins(problem.motion_at(_moved(point, i, s))) for s in (h, -h))
         except (ValueError, ArithmeticError):
             crosses[n], kink[n] = True, 0.0  # the motion ends there
             continue
@@ -201,7 +200,7 @@ def events(problem: SceneProblem, natural: np.ndarray) -> dict[str, Any]:
     )
     if seen := [_seen(*scenery) for scenery in problem.sceneries_at(natural).values()]:
         record |= {"faces": sum(int(visible.sum()) for visible in seen), "face_set": _name(seen)}
-    if contacts := touches_of(problem, natural):
+    if contacts := margins(problem.motion_at(natural)):
         touching = [contact.touch > 0.0 for contact in contacts.values()]
         record["touches"] = int(sum(touches.sum() for touches in touching))
         record["touch_set"] = touch_set(contacts)
@@ -212,11 +211,6 @@ def events(problem: SceneProblem, natural: np.ndarray) -> dict[str, Any]:
 def touch_set(contacts: Mapping[str, ContactMargins]) -> str:
     """Return the name of the set of points and steps that touch."""
     return _name(contact.touch > 0.0 for contact in contacts.values())
-
-
-def touches_of(problem: SceneProblem, natural: np.ndarray) -> dict[str, ContactMargins]:
-    """Return the margins of every contact at natural values; none where nothing can touch."""
-    return margins(problem.motion_at(natural))
 
 
 def _seen(scene: Scene, camera: Any, vertices: Mapping[str, np.ndarray], size: Any) -> np.ndarray:

@@ -1,20 +1,24 @@
 """The page of `adjsim preview --page`: a server for one browser on this machine."""
 
-import io
 import json
+import os
 import secrets
+import sys
+import webbrowser
+from collections.abc import Sequence
+from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Lock
 from typing import Any
 
 import numpy as np
-from PIL import Image
 
 from studies.reports.page import render
 from studies.reports.preview.editing import Editor
 from studies.reports.preview.shots import Shot
 from studies.runs import media
+from studies.scene.files import find_scene
 
 
 MOST_SENT = 1_000_000  # bytes of a request
@@ -34,6 +38,18 @@ class PageServer(ThreadingHTTPServer):
     def address(self) -> str:
         """Where the page is."""
         return f"http://127.0.0.1:{self.server_port}/{self.token}/"
+
+
+def serve_page(scene: str, overrides: Sequence[str]) -> None:
+    """Serve the page of a scene until Ctrl-C."""
+    with PageServer(Editor(find_scene(scene), overrides)) as server:
+        print(server.address, flush=True)
+        print("Ctrl-C ends it.", file=sys.stderr)
+        has_screen = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+        if sys.platform != "linux" or has_screen:
+            webbrowser.open(server.address)
+        with suppress(KeyboardInterrupt):
+            server.serve_forever()
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -77,7 +93,8 @@ class _Handler(BaseHTTPRequestHandler):
             case ["state"]:
                 return "application/json", json.dumps(editor.state()).encode()
             case ["film" | "scene" as what, shot, frame] if _is_in(editor, shot, frame):
-                return "image/png", _png(_picture(editor.shots[int(shot)], int(frame), what))
+                picture = _picture(editor.shots[int(shot)], int(frame), what)
+                return "image/png", media.png_bytes(picture)
         return "", None
 
     def _send(self, kind: str, body: bytes) -> None:
@@ -127,9 +144,3 @@ def _picture(shot: Shot, frame: int, what: str) -> np.ndarray:
     if what == "film":
         return np.full((*shot.size, 3), 235, np.uint8)
     return media.as_uint8(shot.images[frame])
-
-
-def _png(pixels: np.ndarray) -> bytes:
-    out = io.BytesIO()
-    Image.fromarray(pixels).save(out, "PNG")
-    return out.getvalue()

@@ -14,7 +14,7 @@ import pytest
 from adjsim.system import RolloutError
 from studies.optimizers import scipy_methods
 from studies.optimizers.evaluations import has_settled, reduce_residuals
-from studies.optimizers.minimize import minimize
+from studies.optimizers.minimize import METHODS, minimize
 from studies.optimizers.problem import Method, Stall, Status
 from studies.optimizers.scipy_methods import is_rough
 from studies.runs.errors import StudyError
@@ -366,17 +366,13 @@ def without_times(log):
 
 @pytest.mark.parametrize("method", list(Method))
 def test_no_search_asks_for_more_than_its_numbers_can_tell(method, monkeypatch):
-    asked = []
-    module = sys.modules[minimize.__module__]
-    is_own = method not in (Method.ADAM, Method.GRADIENT_DESCENT)
-    name = method.name.lower() if is_own else "_descend"
-    real = getattr(module, name)
+    asked, real = [], METHODS[method]
 
-    def seen(*args, tolerance, **options):
-        asked.append(tolerance)
-        return real(*args, tolerance=tolerance, **options)
+    def seen(evaluator, theta, settings):
+        asked.append(settings.tolerance)
+        return real(evaluator, theta, settings)
 
-    monkeypatch.setattr(module, name, seen)
+    monkeypatch.setitem(METHODS, method, seen)
     for dtype in ("float64", "float32"):
         problem = Decay()
         problem.dtype = dtype

@@ -81,7 +81,7 @@ def test_a_png_comes_back_within_half_a_level(tmp_path):
     media.write_png(tmp_path / "a.png", rgba)
     video = media.read_video(tmp_path)
     assert video.fps is None
-    assert video.size == (6, 7)
+    assert video.frames.shape == (1, 6, 7, 4)
     assert np.abs(video.frames[0] - np.clip(rgba, 0.0, 1.0)).max() <= 0.5 / 255 + 1e-15
 
 
@@ -223,7 +223,7 @@ def test_an_odd_size_is_refused_or_padded(tmp_path):
     with pytest.raises(ValueError, match=r"even height and width .* got 31 x 47 x 3"):
         media.write_video(tmp_path / "a.mp4", images, 10.0)
     path = media.write_video(tmp_path / "a.mp4", images, 10.0, pad=True)
-    assert media.read_video(path).size == (32, 48)
+    assert media.read_video(path).frames.shape[1:3] == (32, 48)
 
 
 def test_a_video_too_long_for_the_encoder_is_refused(tmp_path):

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from studies.answer.kinks import margins
 from studies.problem.steps import TimeSteps
 from studies.problem.worlds import Sample
 from studies.scans import trust
 from studies.scans.spec import BlackBox
-from studies.scans.trust import events, touch_set, touches_of
+from studies.scans.trust import events, touch_set
 from tests.studies.scans.toy import BEAM, CONTACT, CUBE, MASS, PASSING, grid_of, run, written
 
 
@@ -68,7 +69,7 @@ def test_the_nearest_kink_is_where_a_touch_moves(contact):
     def touches(part):
         moved = point.copy()
         moved[grid.scanned[0]] += part * one.kink[0]
-        return touch_set(touches_of(problem, moved))
+        return touch_set(margins(problem.motion_at(moved)))
 
     # To first order: nothing moves well before it, something does a little behind it.
     assert touches(0.0) == touches(0.5) == touches(-0.5)
