@@ -1,7 +1,7 @@
 """What records and tangents need to know of a system: the twins of `adjsim/system.py`."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
@@ -59,10 +59,24 @@ class Tangent(ABC):
         """
 
 
-class SystemTwin(ABC, Generic[S, T]):
-    """The adjoint and the tangent of one class of systems."""
+class SystemTwin(Generic[S, T]):
+    """The adjoint and the tangent of one class of systems.
 
-    FIELDS: ClassVar[tuple[str, ...]]  # of a trajectory, those that have cotangents
+    Attributes
+    ----------
+    FIELDS : tuple of str
+        Of a trajectory, those that have cotangents.
+    sweep : callable
+        (stepper, state, steps, adj_frames, wanted): begins a reverse sweep towards `state`, all
+        cotangents zero but those of the frames.
+    tangent : callable
+        (stepper, state, tangents): begins a tangent from checked directions by path; missing ones
+        are zero.
+    """
+
+    FIELDS: ClassVar[tuple[str, ...]]
+    sweep: Callable[..., Sweep]
+    tangent: Callable[..., Tangent]
 
     def in_order(self, adjoints: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
         """Return the cotangents given in order or by name, None for those left out.
@@ -106,16 +120,6 @@ class SystemTwin(ABC, Generic[S, T]):
         """Return the cotangents of the frames, one array per field, from what a user gave."""
         frames = {name: getattr(trajectory, name) for name in self.FIELDS}
         return check_cotangents(frames, given, dtype)
-
-    @abstractmethod
-    def sweep(
-        self, stepper: Any, state: S, steps: np.ndarray, adj_frames: Fields, wanted: Sequence[str]
-    ) -> Sweep:
-        """Begin a reverse sweep towards `state`: all cotangents zero but those of the frames."""
-
-    @abstractmethod
-    def tangent(self, stepper: Any, state: S, tangents: Any) -> Tangent:
-        """Begin a tangent from checked directions by path; missing ones are zero."""
 
 
 def check_cotangents(

@@ -41,13 +41,18 @@ RGB, RGBA = 3, 4
 ALPHA = 3
 
 
-@dataclass(frozen=True)
-class Mse:
-    """Mean squared difference over frames, pixels and channels [-]."""
+class _OverFrames:
+    """A loss of one frame, whose mean over frames is the loss."""
 
     def __call__(self, images: np.ndarray, targets: np.ndarray) -> float:
         """Return the loss of `images` against `targets`, see `mean_over_frames`."""
-        return mean_over_frames(self, images, targets)
+        loss: Any = self
+        return mean_over_frames(loss, images, targets)
+
+
+@dataclass(frozen=True)
+class Mse(_OverFrames):
+    """Mean squared difference over frames, pixels and channels [-]."""
 
     def frame(self, image: np.ndarray, target: np.ndarray) -> float:
         """Return the loss of one frame (H, W, C)."""
@@ -56,7 +61,7 @@ class Mse:
 
 
 @dataclass(frozen=True)
-class Huber:
+class Huber(_OverFrames):
     """Mean of d^2/2 up to |d| = `threshold`, and of threshold (|d| - threshold/2) beyond.
 
     Parameters
@@ -72,10 +77,6 @@ class Huber:
         """Check the threshold."""
         checks.positive("threshold", checks.array("threshold", self.threshold, ()))
 
-    def __call__(self, images: np.ndarray, targets: np.ndarray) -> float:
-        """Return the loss of `images` against `targets`, see `mean_over_frames`."""
-        return mean_over_frames(self, images, targets)
-
     def frame(self, image: np.ndarray, target: np.ndarray) -> float:
         """Return the loss of one frame (H, W, C)."""
         d = image - target  # (1)
@@ -84,7 +85,7 @@ class Huber:
 
 
 @dataclass(frozen=True)
-class PyramidMse:
+class PyramidMse(_OverFrames):
     """Sum of the mean squared differences over the levels of a Gaussian pyramid [-].
 
     The coarse levels see where a silhouette has to go before it overlaps its target.
@@ -115,10 +116,6 @@ class PyramidMse:
         """Weight g^l of every level, finest first."""
         return tuple(float(self.growth) ** level for level in range(self.levels))
 
-    def __call__(self, images: np.ndarray, targets: np.ndarray) -> float:
-        """Return the loss of `images` against `targets`, see `mean_over_frames`."""
-        return mean_over_frames(self, images, targets)
-
     def frame(self, image: np.ndarray, target: np.ndarray) -> float:
         """Return the loss of one frame (H, W, C)."""
         d = pyramid(image - target, self.levels)  # (1), (2)
@@ -128,15 +125,11 @@ class PyramidMse:
 
 
 @dataclass(frozen=True)
-class SoftIou:
+class SoftIou(_OverFrames):
     """One minus the soft intersection over union of the alphas, mean over frames [-].
 
     Images and targets need an alpha channel.
     """
-
-    def __call__(self, images: np.ndarray, targets: np.ndarray) -> float:
-        """Return the loss of `images` against `targets`, see `mean_over_frames`."""
-        return mean_over_frames(self, images, targets)
 
     def frame(self, image: np.ndarray, target: np.ndarray) -> float:
         """Return the loss of one frame (H, W, 4)."""

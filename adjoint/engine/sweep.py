@@ -274,6 +274,8 @@ class ModelTwin(SystemTwin[State, Trajectory]):
     """The twin of `Model`."""
 
     FIELDS = ("x", "v")
+    sweep = ReverseSweep
+    tangent = ModelTangent
 
     def parts(self, system: Model, fields: Fields) -> dict[str, np.ndarray]:
         """Return x and v of nodes, and the parts of the states of every set of bodies."""
@@ -297,14 +299,3 @@ class ModelTwin(SystemTwin[State, Trajectory]):
             adj_x = np.zeros(trajectory.x.shape)
         frames = {"x": trajectory.x, "v": trajectory.v}
         return (*check_cotangents(frames, (adj_x, adj_v), dtype), adj_p)
-
-    def sweep(
-        self, stepper: ModelStepper, state: Any, steps: np.ndarray, adj_frames: Fields,
-        wanted: Sequence[str],
-    ) -> ReverseSweep:  # fmt: skip
-        """Begin a reverse sweep."""
-        return ReverseSweep(stepper, state, steps, adj_frames, wanted)
-
-    def tangent(self, stepper: ModelStepper, state: Any, tangents: Any) -> Tangent:
-        """Begin a tangent."""
-        return ModelTangent(stepper, state, tangents)

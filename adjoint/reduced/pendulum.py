@@ -4,6 +4,7 @@ Forward: `adjsim/reduced/pendulum.py`.
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -27,10 +28,12 @@ class PendulumSweep(Sweep):
         self,
         twin: PendulumTwinKind,
         stepper: PendulumStepper,
+        state: PendulumState,
         steps: np.ndarray,
         adj_frames: Fields,
         wanted: Sequence[str],
     ) -> None:
+        del state
         xp, n_angles = stepper.xp, twin.kind.n_angles
         self.twin, self.stepper, self.steps, self.wanted = twin, stepper, steps, wanted
         flat = tuple(field.reshape(-1, n_angles) for field in adj_frames)
@@ -125,22 +128,5 @@ class PendulumTwin(SystemTwin[PendulumState, PendulumTrajectory]):
     FIELDS = ("angle", "rate")
 
     def __init__(self, kind: PendulumTwinKind) -> None:
-        self.kind = kind
-
-    def sweep(
-        self,
-        stepper: PendulumStepper,
-        state: PendulumState,
-        steps: np.ndarray,
-        adj_frames: Fields,
-        wanted: Sequence[str],
-    ) -> PendulumSweep:
-        """Begin a reverse sweep."""
-        del state
-        return PendulumSweep(self.kind, stepper, steps, adj_frames, wanted)
-
-    def tangent(
-        self, stepper: PendulumStepper, state: PendulumState, tangents: Mapping[str, np.ndarray]
-    ) -> PendulumTangent:
-        """Begin a tangent."""
-        return PendulumTangent(self.kind, stepper, state, tangents)
+        self.sweep = partial(PendulumSweep, kind)
+        self.tangent = partial(PendulumTangent, kind)

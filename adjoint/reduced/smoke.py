@@ -67,8 +67,10 @@ class SmokeSweep(Sweep):
     """Cotangents on their way from the last frame to the initial state."""
 
     def __init__(
-        self, stepper: SmokeStepper, steps: np.ndarray, adj_frames: Fields, wanted: Sequence[str]
-    ) -> None:
+        self, stepper: SmokeStepper, state: SmokeState, steps: np.ndarray, adj_frames: Fields,
+        wanted: Sequence[str],
+    ) -> None:  # fmt: skip
+        del state
         self.stepper, self.steps, self.wanted = stepper, steps, wanted
         self.frames = to_device(adj_frames, stepper.device)
         self.adj = tuple(stepper.xp.zeros(field.shape[1:], stepper.dtype) for field in adj_frames)
@@ -140,21 +142,5 @@ class SmokeTwin(SystemTwin[SmokeState, SmokeTrajectory]):
     """The twin of `Smoke`."""
 
     FIELDS = ("velocity", "density")
-
-    def sweep(
-        self,
-        stepper: SmokeStepper,
-        state: SmokeState,
-        steps: np.ndarray,
-        adj_frames: Fields,
-        wanted: Sequence[str],
-    ) -> SmokeSweep:
-        """Begin a reverse sweep."""
-        del state
-        return SmokeSweep(stepper, steps, adj_frames, wanted)
-
-    def tangent(
-        self, stepper: SmokeStepper, state: SmokeState, tangents: Mapping[str, np.ndarray]
-    ) -> SmokeTangent:
-        """Begin a tangent."""
-        return SmokeTangent(stepper, state, tangents)
+    sweep = SmokeSweep
+    tangent = SmokeTangent

@@ -131,20 +131,13 @@ class FieldTwin(ModelTwin):
     """The twin of a `FieldStep`, made of how it is undone and of how tangents are pushed."""
 
     def __init__(self, sweep: type[FieldSweep], tangent: type[FieldTangent] | None = None) -> None:
-        self._sweep, self._tangent = sweep, tangent
+        self.sweep, self.tangent = sweep, tangent or _no_tangent
 
-    def sweep(
-        self, stepper: Any, state: Any, steps: np.ndarray, adj_frames: Fields,
-        wanted: Sequence[str],
-    ) -> FieldSweep:  # fmt: skip
-        """Begin a reverse sweep."""
-        return self._sweep(stepper, state, steps, adj_frames, wanted)
 
-    def tangent(self, stepper: Any, state: Any, tangents: Any) -> FieldTangent:
-        """Begin a tangent."""
-        if self._tangent is None:
-            raise TypeError(
-                f"`step` {type(stepper.step).__name__} has no tangent. Write a subclass of "
-                "`FieldTangent`, and give it to its `FieldTwin`."
-            )
-        return self._tangent(stepper, state, tangents)
+def _no_tangent(stepper: Any, state: Any, tangents: Any) -> FieldTangent:
+    """Refuse to begin a tangent of a step that has none."""
+    del state, tangents
+    raise TypeError(
+        f"`step` {type(stepper.step).__name__} has no tangent. Write a subclass of "
+        "`FieldTangent`, and give it to its `FieldTwin`."
+    )

@@ -127,12 +127,13 @@ class Contact(Force):
         shape = vars(cls).get("GEOMETRY")
         if shape is None:
             return
+        cls.PACKED = dict.fromkeys(SCALARS, ()) | dict(cls.SIZES)
         cls.KIND = ElementKind(
             shape.name,
             make_contact_force(shape.gap),
             1,
             0,
-            len(SCALARS) + sum(math.prod(size) for _, size in cls.SIZES),
+            sum(map(math.prod, cls.PACKED.values())),
             shape.n_series,
             uses_velocity=True,
             jvp=make_contact_jvp(shape.gap, shape.gap_jvp),
@@ -271,14 +272,6 @@ class Contact(Force):
         object.__setattr__(bound, "frame", frame)
         return bound
 
-    def pack_params(self) -> np.ndarray:
-        """The numbers of `LAW`, r, and the sizes, (n_contacts, kind.n_params)."""
-        present = self.parameters()
-        values = [present.get(name, np.zeros(())) for name in SCALARS]
-        for name, _ in self.SIZES:
-            values += list(getattr(self, name).ravel())
-        return np.stack([broadcast(value, len(self.nodes)) for value in values], axis=-1)
-
     def pack_series(self, n_steps: int) -> np.ndarray:
         """The rows of the tracks side by side, (1 or n_steps, n_contacts, kind.n_series)."""
         blocks = [
@@ -362,18 +355,13 @@ class Contact(Force):
         self, tangents: dict[str, np.ndarray], n_steps: int
     ) -> tuple[np.ndarray, np.ndarray]:
         """Push tangents of the parameters to rows."""
-        count = len(self.nodes)
-        params = [tangents.get(name, np.zeros(())) for name in SCALARS]
-        for name, shape in self.SIZES:
-            params += list(tangents.get(name, np.zeros(shape)).ravel())
         blocks = []
         for track in self.TRACKS:
             value = getattr(self, track.name)
             values = series_rows(value, track.shape, n_steps)
             tan = series_rows_jvp(value, track.shape, tangents.get(track.name), n_steps)
             blocks.append(ROW_TANGENTS[track.rows](values, tan, self.axes))
-        rows = np.stack([broadcast(value, count) for value in params], axis=-1)
-        return rows, stack_rows(blocks, count)
+        return self.packed(tangents), stack_rows(blocks, len(self.nodes))
 
 
 def _joined(nodes: np.ndarray, frame: BodyFrame | None) -> np.ndarray:

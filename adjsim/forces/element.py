@@ -93,6 +93,17 @@ class Force:
                 value = checks.non_negative(name, value) if parameter.positive else value
                 checks.freeze(self, name, value)
 
+    def freeze_each(self, n: int, size: str) -> None:
+        """Check and freeze the parameters in `PACKED`, one value for all n elements or one each."""
+        for parameter in self.PARAMETERS:
+            name = parameter.name
+            if name in self.PACKED and not self.is_left_out(name):
+                value = checks.scalar_or_array(
+                    name, getattr(self, name), n, size, self.PACKED[name]
+                )
+                value = checks.non_negative(name, value) if parameter.positive else value
+                checks.freeze(self, name, value)
+
     def is_left_out(self, name: str) -> bool:
         """Whether a parameter is None, and may be: None is its default."""
         return getattr(self, name) is None and getattr(type(self), name, 0.0) is None

@@ -156,9 +156,7 @@ class LiftDrag(Force):
                 f"row {e}: it has no normal. Remove the triangle."
             )
         n = len(triangles)
-        for name in ("lift", "drag"):
-            value = checks.scalar_or_array(name, getattr(self, name), n, "n_triangles")
-            checks.freeze(self, name, checks.non_negative(name, value))
+        self.freeze_each(n, "n_triangles")
         checks.freeze(self, "triangles", triangles)
         freeze_series(self, "wind", ((3,), (n, 3)))
 

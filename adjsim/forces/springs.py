@@ -128,7 +128,6 @@ class Springs(Force):
         else:
             edges = checks.integers("edges", self.edges, ("n_springs", 2))
             self._check_ends("edges", edges, edges)
-        n_springs = len(edges)
         if self.rest_positions is not None:
             rest = checks.array("rest_positions", self.rest_positions, ("n_nodes", 3))
             checks.indices("edges", edges, ("n_springs", 2), len(rest))
@@ -140,10 +139,7 @@ class Springs(Force):
                 "`rest_length` is needed, or `rest_positions` in which the springs are at rest."
             )
         checks.freeze(self, "edges", edges)
-        for name in ("stiffness", "damping", "rest_length"):
-            if not self.is_left_out(name):
-                value = checks.scalar_or_array(name, getattr(self, name), n_springs, "n_springs")
-                checks.freeze(self, name, checks.non_negative(name, value))
+        self.freeze_each(len(edges), "n_springs")
 
     def bind(self, rows: ActedRows, name: str) -> "Springs":
         """Return the springs between rows of a model."""

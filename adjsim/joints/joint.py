@@ -98,14 +98,7 @@ class Joint(Force):
         owners = dict.fromkeys(body.owner for pair in pairs for body in pair if body)
         object.__setattr__(self, "acts_on", tuple(owners))
         object.__setattr__(self, "framed", tuple(body for pair in pairs for body in pair if body))
-        for parameter in self.PARAMETERS:
-            name = parameter.name
-            if name in self.PACKED and not self.is_left_out(name):
-                value = checks.scalar_or_array(
-                    name, getattr(self, name), len(pairs), "n_joints", self.PACKED[name]
-                )
-                value = checks.non_negative(name, value) if parameter.positive else value
-                checks.freeze(self, name, value)
+        self.freeze_each(len(pairs), "n_joints")
 
     @property
     def kind(self) -> ElementKind:
