@@ -337,11 +337,11 @@ def _parts(
             case Springs():
                 nodes.append(make_springs(name, body))
             case Rigid():
-                part = make_rigid(name, body, gravity, free)
+                solid = make_rigid(name, body, gravity, free)
                 if name in sizes:
-                    fixed = _fixed_point(scene, name, part.bodies.meshes[0].points)
-                    part = make_rigid(name, body, gravity, free, resized=(sizes[name], fixed))
-                rigid.append(part)
+                    fixed = _fixed_point(scene, name, solid.bodies.meshes[0].points)
+                    solid = make_rigid(name, body, gravity, free, resized=(sizes[name], fixed))
+                rigid.append(solid)
     grips = scene.every_grip
     nodes = [with_grips(body.with_drag(scene.bodies[body.name], free), grips) for body in nodes]
     nodes = [
