@@ -95,7 +95,8 @@ def _grades(files: list[tuple[int, Path]]) -> Iterator[tuple]:
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for (number, path), answers in zip(files, pool.map(run, files), strict=True):
             if isinstance(answers, Exception):
-                yield "does not run", 0, "", str(answers)
+                count = len(exercises()[number].inputs) if number in exercises() else ""
+                yield "does not run", 0, count, str(answers)
                 continue
             exercise = exercises()[number]
             result = grade(exercise, answers, path.read_text(encoding="utf-8", errors="replace"))

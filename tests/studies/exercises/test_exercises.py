@@ -374,10 +374,10 @@ def test_a_class_is_graded_into_a_table(adjsim, tmp_path):
         ["ada", "99", "does not run", "0", "", "There are exercises 1 to 34, got 99.",
          "ada/exercise_99_none.py"],
         ["ben", "9", "wrong", "3", "4", "(3) sign", "ben/exercise_09_spring.py"],
-        ["cy", "9", "does not run", "0", "",
+        ["cy", "9", "does not run", "0", "4",
          "exercise_9_spring (1).py does not parse: line 2: invalid syntax.",
          "cy/exercise_9_spring (1).py"],
-        ["eve", "1", "does not run", "0", "",
+        ["eve", "1", "does not run", "0", "2",
          "exercise_01_product.py wrote over its answers: they cannot be read.",
          "eve/exercise_01_product.py"],
     ]  # fmt: skip
