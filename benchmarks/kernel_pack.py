@@ -15,9 +15,10 @@ from pathlib import Path
 
 from adjsim.jit.kernel_keys import versions
 from adjsim.jit.kernel_pack import CPU, VERSIONS
-from studies.cli.warming import COMMAND, FEW
 
 
+COMMAND = [sys.executable, "-P", "-c", "from studies.cli.main import main; main()"]
+FEW = "search.max_evaluations=4"  # enough to run every kernel
 SCENES = (
     "beam", "identify", "pendulum", "double-pendulum", "bounce", "rigid-contact", "links",
     "cloth-velocity", "draped-cloth", "two-balls", "sagging-beam", "control-walker",

@@ -2,7 +2,6 @@
 
 import gc
 import io
-import os
 import shlex
 import signal
 import sys
@@ -18,7 +17,7 @@ import typer
 from typer import Argument, Option
 
 from studies.cli.settings_help import SettingsCommand, listed
-from studies.cli.warming import WARMING, compiling_beside, warm as warm_scene, warm_in_background
+from studies.cli.warming import compiling_beside
 from studies.runs.allocation import keep_freed_memory
 from studies.runs.blas import limit_before_loading
 
@@ -173,9 +172,9 @@ def run(  # noqa: PLR0913 -- the options of a command
         print(folder.file(name).read_text("utf-8"), end="")
 
 
-def _begin(text: str, *, everywhere: bool = False) -> None:
+def _begin(text: str) -> None:
     """Say on a terminal what begins, before the seconds that importing and reading take."""
-    if everywhere or sys.stderr.isatty():
+    if sys.stderr.isatty():
         print(f"{text} ...", file=sys.stderr, flush=True)
 
 
@@ -233,8 +232,7 @@ def _pool(
         finally:
             folder.release()
 
-    is_warming = is_cold or WARMING in os.environ
-    is_helped = is_warming and verb == "run" and device in (None, "cpu")
+    is_helped = is_cold and verb == "run" and device in (None, "cpu")
     helped = compiling_beside(target, overrides or []) if is_helped else nullcontext()
     with open_pool(scheduler, device=device or "cpu") as pool, helped:
         try:
@@ -547,28 +545,6 @@ def preview(
     for line in draw(path, picture, overrides or [], say=print):
         print(f"warning: {line}", file=sys.stderr)
     print(picture.resolve())
-    from adjsim.jit import kernel_pack
-
-    if kernel_pack.new_kernels and sys.stderr.isatty():
-        warm_in_background(scene, overrides or [])
-        print("Kernels of a run are being compiled in the background.", file=sys.stderr)
-
-
-@app.command(cls=SettingsCommand)
-def warm(
-    scene: Annotated[str, Argument(help="A bundled scene by name, or a TOML file.")] = "beam",
-    overrides: Overrides = None,
-) -> None:
-    """Compile the kernels of a scene for this machine; later runs take them.
-
-    Kernels that a wheel brings along are for any processor of the level x86-64-v3, and slower.
-    """
-    _begin(f"compiling the kernels of {scene}", everywhere=True)
-    from adjsim.jit.backend import CACHE_DIR
-
-    if code := warm_scene(scene, overrides or []):
-        raise typer.Exit(code)
-    print(f"kernels of {scene} for this machine: {CACHE_DIR}")
 
 
 @app.command(cls=SettingsCommand)

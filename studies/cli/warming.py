@@ -1,4 +1,4 @@
-"""Compile the kernels of a scene for this machine, in two processes where there are two cores.
+"""Compile the kernels of a first run in two processes where there are two cores.
 
 One runs the scene. The other begins with what a run needs late, so that the two seldom wait for
 the same kernel. They share the kernel cache, into which each kernel is compiled once.
@@ -7,17 +7,10 @@ the same kernel. They share the kernel cache, into which each kernel is compiled
 import os
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-
-
-WARMING = "ADJSIM_WARMING"  # set in the run of `adjsim warm`
-FEW = "search.max_evaluations=4"  # enough to run every kernel
-PYTHON = [sys.executable, "-P"]  # which does not import what lies in the current folder
-COMMAND = [*PYTHON, "-c", "from studies.cli.main import main; main()"]
 
 
 @contextmanager
@@ -28,43 +21,15 @@ def compiling_beside(scene: str, overrides: Sequence[str]) -> Iterator[None]:
     if backend.PRIVATE is None or _cores() < 2:  # one cannot wait for another
         yield
         return
-    # What is wrong with the scene is said by the run itself.
-    command = [*PYTHON, "-m", "studies.cli.warming", scene, *overrides]
-    with _started(command) as other:
+    # -P: what lies in the current folder is not imported. What is wrong with the scene is said by
+    # the run itself.
+    command = [sys.executable, "-P", "-m", "studies.cli.warming", scene, *overrides]
+    nothing = subprocess.DEVNULL
+    with subprocess.Popen(command, stdin=nothing, stdout=nothing, stderr=nothing) as other:
         try:
             yield
         finally:
             other.terminate()
-
-
-def warm(scene: str, overrides: Sequence[str]) -> int:
-    """Compile all kernels of a scene that are not in the cache; return the run's exit code.
-
-    Kernels of the wheel are not used: they are for other machines, too. Nothing is done where
-    another process is at it.
-    """
-    from filelock import FileLock, Timeout
-
-    from adjsim.jit.backend import CACHE_DIR
-
-    try:
-        with FileLock(CACHE_DIR / "warming.lock", timeout=0):
-            return _run(scene, overrides)
-    except Timeout:
-        print("Another process compiles kernels already.", file=sys.stderr)
-        return 0
-
-
-def _run(scene: str, overrides: Sequence[str]) -> int:
-    with tempfile.TemporaryDirectory() as folder:
-        command = [*COMMAND, "run", scene, *overrides, FEW, "--out", f"{folder}/run"]
-        env = os.environ | {"ADJSIM_OWN_KERNELS": "1", WARMING: "1"}
-        return subprocess.run(command, env=env, stdout=subprocess.DEVNULL, check=False).returncode
-
-
-def warm_in_background(scene: str, overrides: Sequence[str]) -> None:
-    """Start `adjsim warm` in a process that outlives this one."""
-    _started([*COMMAND, "warm", scene, *overrides], outlives=True)
 
 
 def _cores() -> int:
@@ -79,14 +44,6 @@ def _end_with(parent: int) -> None:
     while os.getppid() == parent:
         time.sleep(1.0)
     os._exit(0)
-
-
-def _started(command: list[str], *, outlives: bool = False) -> subprocess.Popen[bytes]:
-    """Start a command that neither reads nor prints anything."""
-    nothing = subprocess.DEVNULL
-    return subprocess.Popen(
-        command, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=outlives
-    )
 
 
 def _compile_late_kernels(scene: str, overrides: list[str]) -> None:
