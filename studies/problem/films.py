@@ -381,10 +381,13 @@ class FilmObserver(PictureObserver):
             footage = film_pictures(spec, camera, self.name, rows=ROWS, chosen=chosen)
         height, width = self.size if footage is None else footage.shape[1:3]
         times = max(1, min(-(-ROWS // height), SHARP // width))  # a wide one is not drawn as high
-        plate = self._plate(footage, (height * times, width * times))
+        plate = self._plate((height * times, width * times))
         instants = self.instants(values)[chosen] if n > 1 else until(self, values)
+        film = None
+        if not self.paths and footage is not None:  # silhouettes
+            film = np.broadcast_to(footage, (len(instants), *footage.shape[1:]))
         answer = self.drawn_over(
-            plate, problem, file, values=values, instants=instants, marks_joints=True
+            plate, problem, file, values=values, instants=instants, film=film, marks_joints=True
         )
         if footage is None and truth is not None:
             hidden, true_values = truth
@@ -397,7 +400,7 @@ class FilmObserver(PictureObserver):
             footage = as_uint8(hatched(as_float(footage), self.ignored))
         has_joints = bool(problem.built.joints)
         is_simulated, is_hatched = spec.video is None, self.ignored is not None
-        return PageFilm(footage, answer, is_simulated, has_joints, not self.paths, is_hatched)
+        return PageFilm(footage, answer, is_simulated, has_joints, film is not None, is_hatched)
 
     def drawn_over(
         self,
@@ -407,20 +410,26 @@ class FilmObserver(PictureObserver):
         *,
         values: Values,
         instants: np.ndarray,
+        film: np.ndarray | None = None,
         marks_joints: bool = False,
     ) -> np.ndarray:
         """Return a film at these times of the scene over `plate`, (n, height, width, 3) of 8 bits.
 
-        The plate (height, width, 3) is what is behind the bodies.
+        The plate (height, width, 3) is what is behind the bodies; or a `film` is, half as bright:
+        (n, h, w, 3) of 8 bits.
         """
         parts = np.array_split(instants, -(-len(instants) // AT_ONCE))
         factor = 2 if len(instants) <= SUPERSAMPLED else 1
         height, width = plate.shape[:2]
         start = float(np.asarray(values.get(self.start_path, self.start)))
         built, camera = problem.built, self.camera_at(values)
-        plate = with_obstacles(
-            plate, file.obstacles, lights=built.lights, camera=camera, center=self.center
-        )
+        if film is None:
+            behind = [None] * len(parts)
+            plate = with_obstacles(
+                plate, file.obstacles, lights=built.lights, camera=camera, center=self.center
+            )
+        else:
+            behind, plate = np.array_split(film, len(parts)), np.zeros(plate.shape)
         rasterizer = replace(page_rasterizer(height), background=plate, supersample=factor)
         pages = [
             replace(
@@ -435,8 +444,12 @@ class FilmObserver(PictureObserver):
         ]
         out = []
         moved, samplings = replace(problem, observers=tuple(pages)).moved(values)
-        for page, at in zip(pages, samplings, strict=True):
-            images = as_uint8(page.as_images(page.predict(moved, at, values)))[..., :3]
+        for page, at, frames in zip(pages, samplings, behind, strict=True):
+            images = page.as_images(page.predict(moved, at, values))
+            if frames is not None:
+                dim = [0.5 * resized(as_float(frame), (height, width)) for frame in frames]
+                images = images[..., :3] + (1.0 - images[..., 3:]) * dim
+            images = as_uint8(images)[..., :3]
             if marks_joints and built.joints:
                 scenery = page.scenery(page.seen(moved, at), values)
                 seen_at = seen_by(scenery.camera, images.shape[1:3])
@@ -446,11 +459,9 @@ class FilmObserver(PictureObserver):
             out.append(images)
         return np.concatenate(out)
 
-    def _plate(self, footage: np.ndarray | None, size: tuple[int, int]) -> np.ndarray:
+    def _plate(self, size: tuple[int, int]) -> np.ndarray:
         """Return what is behind the bodies, as large as the page's film, (height, width, 3)."""
         background = np.asarray(self.rasterizer.background, np.float64)
-        if not self.paths and footage is not None:  # silhouettes: the film itself, half as bright
-            return 0.5 * resized(as_float(footage[0]), size)
         if background.ndim == 1:
             return np.broadcast_to(background, (*size, 3))
         return resized(background, size)

@@ -233,12 +233,12 @@ def _cells(row: dict[str, Any]) -> dict[str, str]:
         error = f"{size}\nabsolute" if kind == "error" else size.replace(", ", "\n")
     about = f"\n{row['count']} values: mean, root mean square" if is_many else ""
     answer = f"{number(row['estimate'])}, {number(row['estimate_rms'])}" if is_many else ""
+    verdict = f"\n{row['verdict']}" if row.get("verdict") else ""
     return {
         "parameter": f"{row['name']}{_unit(row, ' [', ']')}{about}",
-        "answer": answer or estimate(row),
+        "answer": f"{answer or estimate(row)}{verdict}",
         INTERVAL: interval(row),
         "noise only": interval(row, "pixel_interval"),
-        "verdict": row.get("verdict") or "",
         "start": number(row["start"]),
         "truth": truth,
         "relative error": error,

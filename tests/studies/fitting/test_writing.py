@@ -71,6 +71,16 @@ def test_no_second_floor_is_drawn_over_a_picture_that_shows_one(ball):
         assert (np.abs(pictures[0].astype(int) - pictures[1]).max() > 5) == is_drawn
 
 
+def test_bodies_are_drawn_over_each_frame_of_a_film(ball):
+    file, made = ball
+    (film,) = made.everything.observers
+    frames = np.full((3, 48, 64, 3), np.array([0, 100, 200], np.uint8)[:, None, None, None])
+    given = {"values": values_of(made), "instants": film.times, "film": frames}
+    drawn = film.drawn_over(np.ones((48, 64, 3)), made.everything, file, **given)
+    assert (drawn[:, :6] == frames[:, :6] // 2).all()  # the sky
+    assert (np.ptp(drawn, axis=(1, 2, 3)) > 20).all()
+
+
 def test_what_is_drawn_large_is_the_film_that_is_compared(ball):
     file, made = ball
     (film,) = made.everything.observers
