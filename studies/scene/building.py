@@ -18,6 +18,7 @@ import scipy.sparse
 from adjsim.forces.element import Force
 from adjsim.forces.lift_drag import LiftDrag
 from adjsim.model import Model, State
+from adjsim.rigid.pose import BodyState
 from adjsim.steps.semi_implicit import SEMI_IMPLICIT
 from adjsim.support_force import GripForce, ObstacleForce
 from adjsim.system import System, TimeStep
@@ -196,7 +197,8 @@ def _moving(
         pinned=held,
         bodies={body.name: body.bodies for body in rigid},
     )
-    start = State(rest if n else None, bodies={body.name: body.state for body in rigid})
+    at_rest = {body.name: BodyState(body.center) for body in rigid}  # the maps give its values
+    start = State(rest if n else None, bodies=at_rest)
     system: Model | Settled
     system, state = model.with_values(start, all_targets(maps, values_of(values)))
     check_apart(scene.contacts, system, state)
