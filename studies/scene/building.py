@@ -339,11 +339,11 @@ def _parts(
             case Springs():
                 nodes.append(make_springs(name, body))
             case Rigid():
-                part = make_rigid(name, body, gravity, free)
+                rigid.append(make_rigid(name, body, gravity, free))
                 if name in sizes:
-                    fixed = _fixed_point(scene, name, part.bodies.meshes[0].points)
-                    part = make_rigid(name, body, gravity, free, resized=(sizes[name], fixed))
-                rigid.append(part)
+                    points = rigid[-1].bodies.meshes[0].points
+                    resized = sizes[name], _fixed_point(scene, name, points)
+                    rigid[-1] = make_rigid(name, body, gravity, free, resized=resized)
     grips = scene.every_grip
     nodes = [with_grips(body.with_drag(scene.bodies[body.name], free), grips) for body in nodes]
     nodes = [
