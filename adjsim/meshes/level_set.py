@@ -62,8 +62,8 @@ def level_set(values: ArrayLike, origin: ArrayLike, spacing: float) -> TriangleM
         _, cluster, counts = np.unique(nearest, return_inverse=True, return_counts=True)
         means = [np.bincount(cluster, cuts[:, axis]) / counts for axis in range(3)]
         joined = _without_folds(cluster[faces])
-        mesh = TriangleMesh(*used_points(np.stack(means, axis=-1), joined))
-        with suppress(ValueError):
+        with suppress(ValueError):  # what is thinner than a cell may have no face left
+            mesh = TriangleMesh(*used_points(np.stack(means, axis=-1), joined))
             mesh.require_closed()
             return mesh
     return TriangleMesh(cuts, faces)

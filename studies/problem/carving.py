@@ -13,7 +13,6 @@ f without its ridges, on which tetrahedra would be slivers. Between views of a f
 several times as much too large. This stays, and the error of the surface is larger for it.
 
 Source: Laurentini, The visual hull concept, IEEE PAMI 16 (1994).
-Tests: `tests/studies/problem/test_carving.py`.
 """
 
 from collections.abc import Mapping

@@ -52,10 +52,10 @@ def fit_first_frames(
         for parameter in declared_free
         if parameter.is_view
         and not (problem.is_still and (parameter.is_answer or has_shape))
-        and not (is_loose and parameter.path.startswith("cameras."))
+        and not (is_loose and parameter.is_camera)
     ]
     free = () if problem.settles and not again else (*views, *looks)
-    are_cameras = [parameter.path.startswith("cameras.") for parameter in free]
+    are_cameras = [parameter.is_camera for parameter in free]
     what = ["cameras"] * any(are_cameras) + ["looks"] * (not all(are_cameras))
     if what:
         say(f"fitting {' and '.join(what)} to the first frame")
@@ -81,30 +81,19 @@ def fit_first_frames(
 
 def _is_anywhere(problem: SceneProblem) -> bool:
     """Whether bodies may be seen elsewhere in the first frame than where the start has them."""
-    return problem.settles or (
-        problem.is_still
-        and any(
-            free.is_shape
-            or (
-                free.is_answer
-                and free.path.startswith("cameras.")
-                and np.isfinite(free.bounds).all()
-            )
-            for free in problem.parameters.free
-        )
+    are_anywhere = (
+        free.is_shape or (free.is_answer and free.is_camera and np.isfinite(free.bounds).all())
+        for free in problem.parameters.free
     )
+    return problem.settles or (problem.is_still and any(are_anywhere))
 
 
 def first_frames_differ(problem: SceneProblem, theta: np.ndarray, other: np.ndarray) -> bool:
     """Whether bodies begin elsewhere for another theta, as where a camera is the question."""
     if not films_of(problem.observers):
         return False
-    free = problem.parameters.free
-    if problem.is_still and any(
-        parameter.is_answer and parameter.path.startswith("cameras.") for parameter in free
-    ):
-        return True
-    return _bodies_differ(problem, theta, other)
+    asks_for_camera = any(free.is_answer and free.is_camera for free in problem.parameters.free)
+    return (problem.is_still and asks_for_camera) or _bodies_differ(problem, theta, other)
 
 
 def moves_first_frame(problem: SceneProblem) -> bool:

@@ -66,18 +66,18 @@ def _squares(
     counted: np.ndarray | None = None,
 ) -> np.ndarray:
     out = np.zeros(problem.n_frames)
-    if counted is None:
-        for observer, predicted in problem.by_observer(rows):
-            out[observer.index] += observer.squares(predicted, other(observer))
-        return out
-    parts = zip(problem.by_observer(rows), problem.by_observer(counted), strict=True)
-    for (observer, predicted), (_, mask) in parts:
+    masks: list[np.ndarray | None] = [None] * len(problem.observers)
+    if counted is not None:
+        masks = [mask for _, mask in problem.by_observer(counted)]
+    for (observer, predicted), mask in zip(problem.by_observer(rows), masks, strict=True):
         out[observer.index] += _squares_where(observer, predicted, other(observer), mask)
     return out
 
 
 def _squares_where(
-    observer: Observer, rows: np.ndarray, other: np.ndarray, counted: np.ndarray
+    observer: Observer, rows: np.ndarray, other: np.ndarray, counted: np.ndarray | None
 ) -> np.ndarray:
     """Return the weighted mean squares of a difference by frame; rows that do not count have 0."""
-    return observer.squares(np.where(counted[:, None], rows[:, :3], other[:, :3]), other)
+    if counted is not None:
+        rows = np.where(counted[:, None], rows[:, :3], other[:, :3])
+    return observer.squares(rows, other)

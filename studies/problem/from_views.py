@@ -2,8 +2,6 @@
 
 It is in the world's axes, and goes on as a file: filled with tetrahedra like any closed surface.
 The file is in the cache, named by what is in it, so that it is the same in every process.
-
-Tests: `tests/studies/problem/test_from_views.py`.
 """
 
 import hashlib

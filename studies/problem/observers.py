@@ -190,9 +190,7 @@ class Observer(ABC):
 
     def residuals_vjp(self, adj_r: np.ndarray) -> np.ndarray:
         """Return the cotangent of the rows."""
-        out = np.zeros((len(adj_r) // 3, 4))
-        out[:, :3] = self._factor() * adj_r.reshape(-1, 3)
-        return out
+        return np.pad(self._factor() * adj_r.reshape(-1, 3), [(0, 0), (0, 1)])
 
     def _factor(self) -> Any:
         """Return what scales the difference in each row, (n_rows, 1).

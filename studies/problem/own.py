@@ -216,12 +216,8 @@ class OwnObserver(Observer):
 
     def in_rows(self, r: np.ndarray) -> np.ndarray:
         """Return residuals of all frames, (n_all_frames, m), in rows of four of compared ones."""
-        r = r[self.kept]
-        padded = np.zeros((len(r), 3 * self.count))
-        padded[:, : r.shape[1]] = r
-        out = np.zeros((len(r) * self.count, 4))
-        out[:, :3] = padded.reshape(-1, 3)
-        return out
+        padded = np.pad(r[self.kept], [(0, 0), (0, 3 * self.count - r.shape[1])])
+        return np.pad(padded.reshape(-1, 3), [(0, 0), (0, 1)])
 
     def _factor(self) -> float:
         """Return the scale that makes r @ r the weighted mean over frames."""
@@ -238,7 +234,7 @@ def own_observer(name: str, terms: OwnResiduals, start: Surfaces) -> OwnObserver
     if times.ndim != 1 or not times.size or (np.diff(times) <= 0.0).any():
         raise StudyError(f"`observations.{name}.times` must increase, got {times.tolist()}.")
     still = {k: np.broadcast_to(x, (len(times), *x.shape)) for k, x in start.items()}
-    r = np.asarray(terms.residuals(still))
+    r = np.asarray(terms.residuals(still), np.float64)
     if r.ndim != 2 or len(r) != len(times):
         raise StudyError(
             f"`observations.{name}.residuals` must return one row for each of the {len(times)} "

@@ -100,6 +100,11 @@ class FreeParameter:
         return self.path.endswith(SHAPE)
 
     @property
+    def is_camera(self) -> bool:
+        """Whether it is of a camera."""
+        return self.path.startswith("cameras.")
+
+    @property
     def is_view(self) -> bool:
         """Whether it is of a camera, a light or a look: what one frame shows, without motion."""
         return self.path.startswith(("cameras.", "lights.")) or ".look." in self.path
@@ -217,7 +222,7 @@ class Parameters:
         """
         theta = theta.copy()
         for free, rows in zip(self.free, self._slices, strict=True):
-            if free.path.startswith("cameras.") and free.path.endswith(".rotation"):
+            if free.is_camera and free.path.endswith(".rotation"):
                 turn = np.asarray(free.transform.natural(theta[rows]))
                 if (angle := float(np.linalg.norm(turn))) > np.pi:
                     short = turn * (math.remainder(angle, 2.0 * np.pi) / angle)

@@ -221,9 +221,8 @@ class PointObserver(MeasuredObserver):
 
     def targets(self) -> np.ndarray:
         """Return the places in rows, 0 where a point was not tracked."""
-        out = np.zeros((*self.places.shape[:2], 3))
-        out[..., : self.places.shape[-1]] = np.nan_to_num(self.places)
-        return out.reshape(-1, 3)
+        places = np.nan_to_num(self.places)
+        return np.pad(places, [(0, 0), (0, 0), (0, 3 - places.shape[-1])]).reshape(-1, 3)
 
     def still(self) -> np.ndarray:
         """Return the first place of every point at every frame, or `begun`."""
@@ -312,6 +311,4 @@ def _applied(matrix: Any, rows: np.ndarray) -> np.ndarray:
 
 def _in_rows(places: np.ndarray) -> np.ndarray:
     """Return places (n_frames, n_points, 2 or 3) in rows of four."""
-    rows = np.zeros((*places.shape[:2], 4))
-    rows[..., : places.shape[-1]] = places
-    return rows.reshape(-1, 4)
+    return np.pad(places, [(0, 0), (0, 0), (0, 4 - places.shape[-1])]).reshape(-1, 4)

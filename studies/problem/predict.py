@@ -329,10 +329,7 @@ class ScenePredictor:
         for path, adj in pulled.values.items():
             if path in wanted:
                 adjoints[path] = adjoints.get(path, 0.0) + adj
-        gradients = Reach(self.built, self.steps.dt).vjp(values, adjoints)
-        for path, adj in by_path.items():
-            gradients[path] = gradients[path] + adj if path in gradients else adj
-        return gradients
+        return add_up([Reach(self.built, self.steps.dt).vjp(values, adjoints), by_path])
 
 
 def cut(rows: Any, counts: Sequence[int]) -> list[Any]:

@@ -49,9 +49,7 @@ def refined_problem(problem: SceneProblem, scene: declared.Scene) -> SceneProble
         np.arange(built.nodes[name].start, built.nodes[name].start + before.stop - before.start)
         for name, before in problem.built.nodes.items()
     ]
-    columns = np.concatenate(rows)
-    entries = (np.ones(len(columns)), (np.arange(len(columns)), columns))
-    matrix = scipy.sparse.csr_array(entries, shape=(len(columns), len(built.state.x)))
+    matrix = scipy.sparse.eye_array(len(built.state.x), format="csr")[np.concatenate(rows)]
     observers = tuple(observer.refined(matrix) for observer in problem.observers)
     return replace(problem, built=built, observers=observers)
 

@@ -18,6 +18,7 @@ import scipy.sparse
 from adjsim.forces.element import Force
 from adjsim.forces.lift_drag import LiftDrag
 from adjsim.model import Model, State
+from adjsim.rigid.pose import BodyState
 from adjsim.steps.semi_implicit import SEMI_IMPLICIT
 from adjsim.support_force import GripForce, ObstacleForce
 from adjsim.system import System, TimeStep
@@ -196,7 +197,8 @@ def _moving(
         pinned=held,
         bodies={body.name: body.bodies for body in rigid},
     )
-    start = State(rest if n else None, bodies={body.name: body.state for body in rigid})
+    at_rest = {body.name: BodyState(body.center) for body in rigid}  # the maps give its values
+    start = State(rest if n else None, bodies=at_rest)
     system: Model | Settled
     system, state = model.with_values(start, all_targets(maps, values_of(values)))
     check_apart(scene.contacts, system, state)
@@ -337,11 +339,11 @@ def _parts(
             case Springs():
                 nodes.append(make_springs(name, body))
             case Rigid():
-                solid = make_rigid(name, body, gravity, free)
+                rigid.append(make_rigid(name, body, gravity, free))
                 if name in sizes:
-                    fixed = _fixed_point(scene, name, solid.bodies.meshes[0].points)
-                    solid = make_rigid(name, body, gravity, free, resized=(sizes[name], fixed))
-                rigid.append(solid)
+                    points = rigid[-1].bodies.meshes[0].points
+                    resized = sizes[name], _fixed_point(scene, name, points)
+                    rigid[-1] = make_rigid(name, body, gravity, free, resized=resized)
     grips = scene.every_grip
     nodes = [with_grips(body.with_drag(scene.bodies[body.name], free), grips) for body in nodes]
     nodes = [
@@ -436,7 +438,7 @@ def _dressed(scene: Scene, built: BuiltScene) -> BuiltScene:
                 owner: Any = scene.bodies.get(name) or scene.obstacles[name]
                 colors = np.tile(owner.look.color, (len(mesh.faces), 1))
                 meshes[name] = replace(mesh, face_colors=colors)
-    return replace(built, meshes=meshes, subjects=subjects, lights=_lights_of(scene))
+    return replace(built, meshes=meshes, subjects=subjects, lights=lights_of(scene))
 
 
 def _alone(scene: Scene, name: str, body: Pendulum | Smoke) -> BuiltScene:
@@ -457,11 +459,11 @@ def _alone(scene: Scene, name: str, body: Pendulum | Smoke) -> BuiltScene:
     system, state, values, maps, series = make_pendulum(name, body, scene.world.gravity)
     mesh, rods = drawn_pendulum(name, body)
     return BuiltScene(
-        system, state, values, maps, {name: mesh}, {name: rods}, _lights_of(scene), varying=series
+        system, state, values, maps, {name: mesh}, {name: rods}, lights_of(scene), varying=series
     )
 
 
-def _lights_of(scene: Scene) -> dict[str, Lit]:
+def lights_of(scene: Scene) -> dict[str, Lit]:
     """Return the lights of a scene; "sun", the default one, where there is none."""
     lights = scene.lights or {"sun": Light()}
     return {name: _light(light) for name, light in lights.items()}

@@ -23,7 +23,7 @@ from adjsim.rigid.bodies import RigidBodies
 from adjsim.rigid.pose import vertices, vertices_jvp
 from render.pendulum import RodsAndBobs
 from studies.scene.grips import weights_at
-from studies.scene.maps import Arrays
+from studies.scene.maps import Arrays, add_up
 from studies.scene.motion import AtRest, Motion
 
 
@@ -40,8 +40,7 @@ class ImageCotangents:
     def add(self, other: "ImageCotangents") -> None:
         """Add another's cotangents."""
         for mine, theirs in ((self.frames, other.frames), (self.values, other.values)):
-            for key, value in theirs.items():
-                mine[key] = mine[key] + value if key in mine else value
+            mine.update(add_up((mine, theirs)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -288,8 +288,7 @@ def joint_marks(
             drawn = soft.skin @ soft.points
             places = soft.points[_pinned(name, joint, soft)]
             near = np.argmin(np.linalg.norm(places[:, None] - drawn, axis=2), axis=1)
-            entries = (np.ones(len(near)), (np.arange(len(near)), near))
-            picked = scipy.sparse.csr_array(entries, shape=(len(near), len(drawn)))
+            picked = scipy.sparse.eye_array(len(drawn), format="csr")[near]
             marks[name] = JointMark(soft.name, picked, None)
             continue
         body = of_bodies[ends_of(joint.between)[1]]

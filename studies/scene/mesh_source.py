@@ -178,9 +178,7 @@ def skin_of(source: Source, volume: TetMesh) -> tuple[scipy.sparse.csr_array, Tr
     """Return S, the drawn vertices over the nodes, and the surface of these vertices at rest."""
     if source.mesh is volume:
         surface = volume.surface()
-        rows = np.arange(len(surface.nodes))
-        entries = (np.ones(len(rows)), (rows, surface.nodes))
-        skin = scipy.sparse.csr_array(entries, shape=(len(rows), volume.n_points))
+        skin = scipy.sparse.eye_array(volume.n_points, format="csr")[surface.nodes]
         return skin, TriangleMesh(volume.points[surface.nodes], surface.local_faces)
     assert isinstance(source.mesh, TriangleMesh)
     return embedding(volume, source.mesh.points), source.mesh

@@ -105,9 +105,7 @@ def _parsed(text: str) -> tuple[list[str], Any]:
             nested = nested or parse_toml(f"{written} = 0")
         except ValueError:
             continue
-    if not equals:
-        nested = None
-    if nested is None:
+    if nested is None or not equals:
         raise StudyError(
             f"A setting must read key=value with a key of the scene file, got {text!r}. "
             "E.g. bodies.duck.E=2e5."

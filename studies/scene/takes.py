@@ -45,9 +45,9 @@ def spread_takes(values: Mapping[str, Any]) -> dict[str, Any]:
     ties: dict[str, Any] = {}
     truth, shared = dict(out.get("truth", {})), dict(out.get("truth", {}))
     free = dict(out.get("free", {}))
-    first = next(iter(takes))
-    for take, take_values in takes.items():
-        end = "" if take == first else f"_{take}"
+    ends = {take: f"_{take}" if k else "" for k, take in enumerate(takes)}
+    for take, end in ends.items():
+        take_values = takes[take]
         renamed = _Renamed(values, take_values, end)
         copies = {key: renamed.copies(key, take) for key in COPIED}
         copies["observations"] = {
@@ -68,9 +68,8 @@ def spread_takes(values: Mapping[str, Any]) -> dict[str, Any]:
         for numbers in (shared, JOINED["truth"](take_values.get("truth", {}))):
             truth |= {renamed.path(path): number for path, number in numbers.items()}
         ties |= renamed.free(JOINED["free"](take_values.get("free", {})))
-    ends = ["" if take == first else f"_{take}" for take in takes]
     if "obstacles" in out:
-        out["obstacles"] = _obstacles_of_all(values, ends)
+        out["obstacles"] = _obstacles_of_all(values, list(ends.values()))
     out |= {key: tables for key, tables in spread.items() if tables}
     out["free"] = free | ties
     return out | ({"truth": truth} if truth else {})

@@ -71,6 +71,14 @@ def test_a_plane_is_where_it_is():
     assert flat[:, 0].max() == pytest.approx(0.33, abs=1e-12)
 
 
+def test_what_is_thinner_than_a_cell_has_a_surface():
+    values = np.full((5, 5, 5), -1.0)
+    values[2, 2, 2] = 0.01  # all crossings are near this point
+    mesh = of(values)
+    mesh.require_closed()
+    assert mesh.volume > 0.0
+
+
 def test_refuses_what_has_no_closed_surface():
     with pytest.raises(ValueError, match="`values` must be positive somewhere"):
         of(-np.ones((3, 3, 3)))

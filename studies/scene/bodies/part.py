@@ -17,7 +17,7 @@ from studies.runs.errors import StudyError
 from studies.scene.bodies.shape import Shape
 from studies.scene.declared import Held
 from studies.scene.maps import ParameterMap, Scaled, Value, all_targets, values_of
-from studies.scene.mesh_source import FIELD, Source, turned
+from studies.scene.mesh_source import Source, turned
 from studies.scene.series import Series, Sines, Varying, in_steps
 
 
@@ -231,8 +231,6 @@ def field_or_number(key: str, given: Any, source: Source, *, is_filled: bool = F
     """Return a number, or a field of the mesh file with one for each element."""
     if not isinstance(given, str):
         return np.array(given, np.float64)
-    if not given.startswith(FIELD):
-        raise StudyError(f'`{key}` must be a number or "{FIELD}NAME", got {given!r}.')
     if is_filled:
         raise StudyError(
             f"`{key}` must be a number for a surface that is filled with tetrahedra, got "

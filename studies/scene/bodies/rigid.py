@@ -12,7 +12,6 @@ import numpy as np
 from adjsim.meshes.triangle_mesh import TriangleMesh
 from adjsim.rigid.bodies import BodyPoint, RigidBodies
 from adjsim.rigid.mass_properties import to_six
-from adjsim.rigid.pose import BodyState
 from adjsim.rotations import rotation_matrix
 from render.scene import Mesh
 from studies.runs.errors import NotFiniteError, StudyError
@@ -60,11 +59,6 @@ class RigidPart:
     def has_vertex_masses(self) -> bool:
         """Whether its centre of mass moves in its mesh as the masses of vertices do."""
         return any(isinstance(map_, VertexMasses) for map_ in self.maps)
-
-    @property
-    def state(self) -> BodyState:
-        """A state at rest; the maps give its values."""
-        return BodyState(self.center)
 
 
 def make_rigid(
