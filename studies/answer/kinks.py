@@ -29,6 +29,7 @@ of the worse side estimates |e| / |g|. Differences that disagree prove nothing: 
 counts as wrong, unless the loss is so rough that they cannot agree with any.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -209,14 +210,12 @@ def reach(events: Callable[[np.ndarray], int], theta: np.ndarray, direction: np.
     The greatest `LONGEST` 2^-k without one, by bisection of k: margins are linear in a step that
     is this small, so that an event that is crossed stays crossed.
     """
-    low, high = 0, MOST_HALVINGS + 1  # the answer is between, `high` stands for none
-    while low < high:
-        middle = (low + high) // 2
-        if events(theta + LONGEST * 0.5**middle * direction) == 0:
-            high = middle
-        else:
-            low = middle + 1
-    return LONGEST * 0.5**low if low <= MOST_HALVINGS else 0.0
+
+    def crosses_none(k: int) -> bool:
+        return events(theta + LONGEST * 0.5**k * direction) == 0
+
+    k = bisect_left(range(MOST_HALVINGS + 1), x=True, key=crosses_none)  # behind the last: none
+    return LONGEST * 0.5**k if k <= MOST_HALVINGS else 0.0
 
 
 def compare_sides(

@@ -209,9 +209,8 @@ def judge_each(evidence: Evidence) -> dict[str, str]:
 
     What is wrong with the whole, such as a motion that is not explained, is so with each.
     """
-    alone = {
-        evidence.parameters.labels[i]: replace(evidence, answers=(i,)) for i in evidence.components
-    }
+    labels = evidence.parameters.labels
+    alone = {labels[i]: replace(evidence, answers=(i,)) for i in evidence.components}
     return {label: str(judge(each).kind) for label, each in alone.items()}
 
 

@@ -80,10 +80,7 @@ class Determined:
 def check_scene_file(path: Path, overrides: Sequence[str] = ()) -> dict[str, Any]:
     """Return what is known of a scene file at its start values, ready for JSON.
 
-    Raises
-    ------
-    StudyError
-        If the scene or its observations have a mistake, or it is a control.
+    Raise StudyError if the scene or its observations have a mistake, or it is a control.
     """
     file = instance_of(read_scene(path, overrides), seed=0)
     warn(notes_on_units(file))

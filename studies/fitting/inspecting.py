@@ -34,13 +34,8 @@ def inspect_run(path: Path, at: str) -> tuple[list[Path], list[str]]:
     """Write a page and its numbers to a run's folder; return where they are, and sentences.
 
     `inspect.html` and `inspect.nc`, at the answer `inspect-answer.html` and `inspect-answer.nc`.
-
-    `at` says where: at the start of the search or at the answer.
-
-    Raises
-    ------
-    StudyError
-        If the folder holds no run of one scene that moves, or, at the answer, it is not finished.
+    Raise StudyError if the folder holds no run of one scene that moves, or, at the answer, it is
+    not finished.
     """
     if at not in PLACES:
         raise StudyError(f"`--at` must be {' or '.join(PLACES)}, got {at!r}.")

@@ -5,8 +5,6 @@ Instance k is `scene.drawing.instance_of(file, seed, k)`; its folder `instances/
 run that was stopped goes on with the next one. An instance that fails, because its rollout diverges
 or its search finds no finite loss, leaves the reason, and the others go on: neither median nor
 worst contains it. Any other error ends the run: it is a mistake in the settings or in the program.
-
-Tests: `tests/studies/fitting/test_instances.py`.
 """
 
 import csv

@@ -437,11 +437,10 @@ def _validated(
     for observer in everything.observers:
         if observer.name in kept:
             alone = on_one_timeline(everything, [observer]).with_steps_for(theta)
-            motion = explained_motion(alone, theta, looks=[theta])[1]
-            left = (
-                judging.unexplained_pictures(alone, theta) if motion is None else motion.unexplained
-            )
-            out[observer.name] = left
+            if motion := explained_motion(alone, theta, looks=[theta])[1]:
+                out[observer.name] = motion.unexplained
+            else:
+                out[observer.name] = judging.unexplained_pictures(alone, theta)
     return out
 
 

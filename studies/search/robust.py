@@ -259,14 +259,13 @@ class LocalSearches:
         """Return the basins to go on with, and those to give up."""
         best = min((basin.loss for basin in basins), default=np.inf)
         limit = HOPELESS * best if np.isfinite(best) else np.inf
-        for basin in basins:
-            if basin.loss > limit:
-                self.progress.say(
-                    f"basin {basin.number + 1} is given up: its loss {basin.loss:.3e} is more than "
-                    f"{HOPELESS:g} times the best of this stage, {best:.3e}"
-                )
-        keep = [basin for basin in basins if basin.loss <= limit]
-        return keep, [basin for basin in basins if basin.loss > limit]
+        hopeless = [basin for basin in basins if basin.loss > limit]
+        for basin in hopeless:
+            self.progress.say(
+                f"basin {basin.number + 1} is given up: its loss {basin.loss:.3e} is more than "
+                f"{HOPELESS:g} times the best of this stage, {best:.3e}"
+            )
+        return [basin for basin in basins if basin.loss <= limit], hopeless
 
 
 class StepWatch:

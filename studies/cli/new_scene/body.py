@@ -65,12 +65,8 @@ class NewBody:
 def body_of(mesh: str, kind: str | None, folder: Path, place: np.ndarray | None) -> NewBody:
     """Return a body whose mesh is a file or a generator, as `resolved` returns it.
 
-    Its middle is put at a `place` (3,) [m], if one is given.
-
-    Raises
-    ------
-    StudyError
-        If the mesh cannot be read, or the kind does not fit it.
+    Its middle is put at a `place` (3,) [m], if one is given. Raise StudyError if the mesh cannot be
+    read, or the kind does not fit it.
     """
     stem = re.sub(r"\W", "_", Path(mesh.rpartition(":")[2]).stem)
     size, cells, scale = None, None, 1.0

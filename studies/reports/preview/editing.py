@@ -69,10 +69,7 @@ class Editor:
     def change(self, settings: Mapping[str, str | None]) -> None:
         """Change settings, values as TOML has them; None takes one back.
 
-        Raises
-        ------
-        StudyError
-            If the scene cannot be read or drawn with them; then nothing has changed.
+        Raise StudyError if the scene cannot be read or drawn with them; then nothing has changed.
         """
         wanted = {**self.settings, **settings}
         kept = {key: value for key, value in wanted.items() if value is not None}

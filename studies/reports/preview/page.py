@@ -30,8 +30,8 @@ class PageServer(ThreadingHTTPServer):
     The address has a secret part, so that no other page can change anything.
     """
 
-    def __init__(self, editor: Editor, port: int = 0) -> None:
-        super().__init__(("127.0.0.1", port), _Handler)
+    def __init__(self, editor: Editor) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
         self.editor, self.token, self.lock = editor, secrets.token_urlsafe(16), Lock()
 
     @property
