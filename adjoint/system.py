@@ -163,6 +163,29 @@ def frames_of(steps: np.ndarray, start: int, stop: int) -> np.ndarray:
     return np.where(shown, index, -1).astype(np.int64)
 
 
+def fields_of(trajectory: Any) -> dict[str, np.ndarray]:
+    """Return the arrays of a trajectory by name, those of bodies as "BODY.FIELD"."""
+    fields = {
+        name: value for name, value in vars(trajectory).items()
+        if name != "steps" and isinstance(value, np.ndarray)
+    }  # fmt: skip
+    for body, states in getattr(trajectory, "bodies", {}).items():
+        fields |= {f"{body}.{name}": np.asarray(value) for name, value in vars(states).items()}
+    return fields
+
+
+def cotangents_of(fields: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    """Return cotangents of fields, by the names of `fields_of`, as arguments of `Record.vjp`."""
+    arguments: dict[str, Any] = {}
+    for name, adj in fields.items():
+        body, _, field = name.rpartition(".")
+        if body:
+            arguments.setdefault("bodies", {}).setdefault(body, {})[field] = adj
+        else:
+            arguments[f"adj_{field}"] = adj
+    return arguments
+
+
 def require_one_world(name: str, system: Any) -> None:
     """Raise where there is a batch of worlds; the message calls it by `name`."""
     if isinstance(system, Batch):

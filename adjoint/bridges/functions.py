@@ -11,10 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from adjoint.operators import cotangents_of, fields_of
 from adjoint.render.soft_raster import record_images
 from adjoint.rollout import record
-from adjoint.system import require_one_world
+from adjoint.system import cotangents_of, fields_of, require_one_world
 from adjsim import checks
 from adjsim.jit.devices import Device, check_device
 from adjsim.model import State
