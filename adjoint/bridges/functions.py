@@ -66,13 +66,7 @@ class Function(ABC):
         """Return the outputs and what their derivatives need."""
 
     def check_value(self, path: str, shape: Sequence[int], dtype: str) -> None:
-        """Raise if a parameter is unknown, or its shape or precision is another.
-
-        Raises
-        ------
-        ValueError
-            Always then.
-        """
+        """Raise a ValueError if a parameter is unknown, or its shape or precision is another."""
         expected = self.shapes[checks.known_key("path in `values`", path, self.shapes)]
         if tuple(shape) != expected:
             raise ValueError(
