@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from adjoint.system import Sweep, SystemTwin
+from adjoint.system import Sweep, SystemTwin, fields_of
 from adjsim import checks
 from adjsim.contact_margins import contact_margins
 from adjsim.extras import optional
@@ -530,14 +530,6 @@ def _contributions(records: Sequence[PauseRecord]) -> dict[str, np.ndarray]:
     return contributions
 
 
-def _of_run(twin: SystemTwin[Any, Any], run: Any) -> Parts:
-    """Return the tangent of a trajectory by part."""
-    fields = {name: getattr(run, name) for name in twin.FIELDS}
-    for name, states in getattr(run, "bodies", {}).items():
-        fields |= {f"{name}.{key}": value for key, value in vars(states).items()}
-    return fields
-
-
 def _shares(
     sweep: PausingSweep,
     gradient: Mapping[str, np.ndarray],
@@ -549,7 +541,7 @@ def _shares(
     for path in wanted:
         size = _size(gradient[path])
         if size > 0.0:
-            tangent = _of_run(sweep.twin, jvp({path: gradient[path] / size}))
+            tangent = fields_of(jvp({path: gradient[path] / size}))
             shares[path] = np.sum(
                 [
                     (adj * tangent[field]).reshape(len(adj), -1).sum(axis=1)

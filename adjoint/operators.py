@@ -6,14 +6,20 @@ Gauss-Newton matrix of |frames|^2 / 2.
 Tests: `tests/test_operators.py`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
 from adjoint.rollout import Record
-from adjoint.system import check_paths, known_paths, require_one_world
+from adjoint.system import (
+    check_paths,
+    cotangents_of,
+    fields_of,
+    known_paths,
+    require_one_world,
+)
 from adjoint.vectors import Layout
 from adjsim import checks
 
@@ -120,26 +126,3 @@ def _columns(run: Record[Any, Any], wrt: Sequence[str]) -> Layout:
     values = {**run.model.parameters(), **run.model.state_parameters(run.state)}
     paths = check_paths(wrt, known_paths(run.model, run.state))
     return Layout.of("wrt", {path: values[path] for path in paths})
-
-
-def fields_of(trajectory: Any) -> dict[str, np.ndarray]:
-    """Return the arrays of a trajectory by name, those of bodies as "BODY.FIELD"."""
-    fields = {
-        name: value for name, value in vars(trajectory).items()
-        if name != "steps" and isinstance(value, np.ndarray)
-    }  # fmt: skip
-    for body, states in getattr(trajectory, "bodies", {}).items():
-        fields |= {f"{body}.{name}": np.asarray(value) for name, value in vars(states).items()}
-    return fields
-
-
-def cotangents_of(fields: Mapping[str, np.ndarray]) -> dict[str, Any]:
-    """Return cotangents of fields, by the names of `fields_of`, as arguments of `Record.vjp`."""
-    arguments: dict[str, Any] = {}
-    for name, adj in fields.items():
-        body, _, field = name.rpartition(".")
-        if body:
-            arguments.setdefault("bodies", {}).setdefault(body, {})[field] = adj
-        else:
-            arguments[f"adj_{field}"] = adj
-    return arguments

@@ -408,30 +408,12 @@ def record(
 
     Parameters
     ----------
-    model, state : Model and State, or another System and its state
-        At step 0: positions (n_nodes, 3) [m] and velocities (n_nodes, 3) [m/s] of a model.
-    dt : float or "auto"
-        Step size [s], positive; "auto" is half of `model.stable_dt()`.
-    n_steps : int
-        Number of steps, at least 1.
-    step : TimeStep
-        `SemiImplicitEuler()`, or for stiff models `ImplicitEuler()`.
-    frames : sequence of int, optional
-        Steps whose states are returned, increasing, 0 to n_steps. None: the last one.
+    model, state, dt, n_steps, step, frames, dtype, threads, device, on_divergence, on_device
+        As `adjsim.rollout` takes them.
     checkpoint : Schedule, str or int, optional
         Which states to keep: None or "all" stores all, a size such as "500MB", or a number of
         bytes, is a memory budget, or give a schedule of `adjoint.schedules`. All give the same
         bits.
-    dtype : dtype
-        float64 or float32.
-    threads : int, optional
-        None: one for small models, all for large ones. The bits are the same.
-    device : Device or str
-        "cpu", the reference, or "cuda".
-    on_divergence : OnDivergence or str
-        "raise", or "mark", for models and batches: what diverges is NaN from its step on.
-    on_device : bool
-        On "cuda" leave the trajectory on the device, as arrays of CuPy's.
 
     Returns
     -------
@@ -497,27 +479,11 @@ def rollout_jvp(
 
     Parameters
     ----------
-    model, state : Model and State, or another System and its state
-        At step 0: positions (n_nodes, 3) [m] and velocities (n_nodes, 3) [m/s] of a model.
-    dt : float or "auto"
-        Step size [s], positive; "auto" is half of `model.stable_dt()`.
-    n_steps : int
-        Number of steps, at least 1.
+    model, state, dt, n_steps, step, frames, dtype, threads, device, on_divergence
+        As `adjsim.rollout` takes them.
     tangents : mapping
         Direction by path, each in the shape of its parameter; missing ones are zero. For a
         batch of worlds, a list.
-    step : TimeStep
-        `SemiImplicitEuler()`, or for stiff models `ImplicitEuler()`.
-    frames : sequence of int, optional
-        Steps whose states are returned, increasing, 0 to n_steps. None: the last one.
-    dtype : dtype
-        float64 or float32.
-    threads : int, optional
-        None: one for small models, all for large ones. The bits are the same.
-    device : Device or str
-        "cpu", the reference, or "cuda".
-    on_divergence : OnDivergence or str
-        "raise", or "mark", for models and batches: what diverges is NaN from its step on.
 
     Returns
     -------

@@ -52,10 +52,7 @@ class Tangent(ABC):
     def advance(self, k0: int, rows: np.ndarray, fields: Fields, tan_fields: Fields) -> None:
         """Run states and their tangents from state k0; `rows` as in `Stepper.advance`.
 
-        Raises
-        ------
-        RolloutError
-            If the state leaves the finite numbers, unless the stepper marks that.
+        Raise a RolloutError if the state leaves the finite numbers, unless the stepper marks that.
         """
 
 
@@ -81,10 +78,7 @@ class SystemTwin(Generic[S, T]):
     def in_order(self, adjoints: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
         """Return the cotangents given in order or by name, None for those left out.
 
-        Raises
-        ------
-        ValueError
-            If there are too many, one is given twice, or a name is unknown.
+        Raise a ValueError if there are too many, one is given twice, or a name is unknown.
         """
         names = [f"adj_{field}" for field in self.FIELDS]
         if len(adjoints) > len(names):
@@ -127,11 +121,8 @@ def check_cotangents(
 ) -> Fields:
     """Return the cotangents of named fields of a trajectory; None is zero.
 
-    Raises
-    ------
-    ValueError
-        If all are None, or one has the wrong shape or is not finite, or bodies are given that
-        the system does not have.
+    Raise a ValueError if all are None, or one has the wrong shape or is not finite, or bodies are
+    given that the system does not have.
     """
     if len(given) > len(frames):
         raise ValueError(
@@ -161,6 +152,29 @@ def frames_of(steps: np.ndarray, start: int, stop: int) -> np.ndarray:
     index = np.searchsorted(steps, states)
     shown = steps[np.minimum(index, len(steps) - 1)] == states
     return np.where(shown, index, -1).astype(np.int64)
+
+
+def fields_of(trajectory: Any) -> dict[str, np.ndarray]:
+    """Return the arrays of a trajectory by name, those of bodies as "BODY.FIELD"."""
+    fields = {
+        name: value for name, value in vars(trajectory).items()
+        if name != "steps" and isinstance(value, np.ndarray)
+    }  # fmt: skip
+    for body, states in getattr(trajectory, "bodies", {}).items():
+        fields |= {f"{body}.{name}": np.asarray(value) for name, value in vars(states).items()}
+    return fields
+
+
+def cotangents_of(fields: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    """Return cotangents of fields, by the names of `fields_of`, as arguments of `Record.vjp`."""
+    arguments: dict[str, Any] = {}
+    for name, adj in fields.items():
+        body, _, field = name.rpartition(".")
+        if body:
+            arguments.setdefault("bodies", {}).setdefault(body, {})[field] = adj
+        else:
+            arguments[f"adj_{field}"] = adj
+    return arguments
 
 
 def require_one_world(name: str, system: Any) -> None:
@@ -204,10 +218,8 @@ def check_gradient(
 ) -> dict[str, np.ndarray]:
     """Return a gradient whose every entry is finite; if it `marks`, one that is not is all NaN.
 
-    Raises
-    ------
-    RolloutError
-        If the adjoint grew beyond the finite numbers on its way back, unless it `marks`.
+    Raise a RolloutError if the adjoint grew beyond the finite numbers on its way back, unless it
+    `marks`.
     """
     for path, value in gradient.items():
         if not np.isfinite(value).all():

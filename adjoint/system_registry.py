@@ -51,10 +51,7 @@ def register_step(step: type[TimeStep], twin: SystemTwin[Any, Any]) -> None:
 def system_twin_of(system: System[Any, Any], stepper: Stepper[Any, Any]) -> SystemTwin[Any, Any]:
     """Return the twin of a system as its stepper advances it.
 
-    Raises
-    ------
-    TypeError
-        If no adjoint is registered for its class.
+    Raise a TypeError if no adjoint is registered for its class.
     """
     if stepper.step is not None:
         step = type(stepper.step)

@@ -103,10 +103,7 @@ class Point:
     def of(cls, x: Vector, scale: Vector | None = None) -> "Point":
         """Return the point `x`; `scale` is the typical size of its entries.
 
-        Raises
-        ------
-        ValueError
-            If `x` is empty or not finite, or a scale is not positive.
+        Raise a ValueError if `x` is empty or not finite, or a scale is not positive.
         """
         layout = Layout.of("x", x)
         flat = checks.array("x", layout.flat("x", x))

@@ -40,13 +40,7 @@ class TimeCourse(ABC):
         """Return the same course with other values."""
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        """Refuse to be taken for an array: only what may vary in time may be a course.
-
-        Raises
-        ------
-        TypeError
-            Always.
-        """
+        """Raise a TypeError: no array, since only what may vary in time may be a course."""
         del dtype, copy
         raise TypeError(
             f"a `{type(self).__name__}` stands only for what may vary in time, and this is constant"

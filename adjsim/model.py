@@ -147,10 +147,8 @@ class Model(System["State", "Trajectory"]):
     def rows(self, acts_on: str | Sequence[str] = NODES, where: str = "acts_on") -> ActedRows:
         """Return the rows of X of "nodes", of sets of bodies, or of several of these.
 
-        Raises
-        ------
-        ValueError
-            If the model has no set of a name, or no nodes; it names the argument `where`.
+        Raise a ValueError if the model has no set of a name, or no nodes; it names the argument
+        `where`.
         """
         firsts, parts = self._first_rows(), []
         for name in acted_on(acts_on):

@@ -22,10 +22,7 @@ SERIES_BELOW = 0.5  # [rad]; there C is summed as a series, since t - sin t canc
 def unit_quaternions(name: str, given: np.ndarray) -> np.ndarray:
     """Return quaternions (n, 4) divided by their lengths.
 
-    Raises
-    ------
-    ValueError
-        If one has length 0; complains by `name`.
+    Raise a ValueError by `name` if one has length 0.
     """
     length = np.linalg.norm(given, axis=1, keepdims=True)
     if not (length > 0.0).all():

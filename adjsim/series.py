@@ -23,18 +23,8 @@ def check_series(
 ) -> np.ndarray | TimeCourse:
     """Return a read-only array or a `TimeCourse`, if its shape is one that is allowed.
 
-    Parameters
-    ----------
-    name : str
-        The argument, for the message.
-    value : array or TimeCourse
-    shapes : sequence of tuple
-        Base shapes; the last one is the full shape, which a series has behind its steps.
-
-    Raises
-    ------
-    ValueError
-        If the shape is none of these, or a number is not finite.
+    `shapes` are base shapes; the last one is the full shape, which a series has behind its steps.
+    Raise a ValueError by `name` if the shape is none of these, or a number is not finite.
     """
     way_out = ""
     if isinstance(value, TimeCourse):

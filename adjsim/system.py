@@ -117,10 +117,7 @@ class Stepper(ABC, Generic[S, T]):
     def advance(self, k0: int, rows: np.ndarray, fields: Fields) -> None:
         """Run from state k0; `rows[k]` is the row of the fields that holds state k0 + k.
 
-        Raises
-        ------
-        RolloutError
-            If the state leaves the finite numbers and `on_divergence` is RAISE.
+        Raise a RolloutError if the state leaves the finite numbers and `on_divergence` is RAISE.
         """
 
     @abstractmethod
@@ -172,10 +169,7 @@ class TimeStep(ABC):
     def stepper(self, system: Any, run: RunSettings) -> Stepper[Any, Any]:
         """Make a system ready to be advanced.
 
-        Raises
-        ------
-        TypeError, ValueError
-            If it cannot be advanced so.
+        Raise a TypeError or a ValueError if it cannot be advanced so.
         """
 
 
@@ -183,14 +177,8 @@ class TimeStep(ABC):
 def make_stepper(system: Any, run: RunSettings) -> Stepper[Any, Any]:
     """Make a system ready to be advanced; each kind of system registers how.
 
-    Raises
-    ------
-    TypeError
-        If it is no system.
-    ValueError
-        If the device is unknown, or a series does not fit `n_steps`.
-    RuntimeError
-        If no GPU can be used; the message says why and the way out.
+    Raise a TypeError if it is no system; a ValueError if the device is unknown, or a series does
+    not fit `n_steps`; a RuntimeError if no GPU can be used, whose message says why and the way out.
     """
     del run
     raise TypeError(

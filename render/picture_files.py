@@ -18,10 +18,7 @@ FORMATS = ("PNG", "JPEG", "GIF", "BMP", "TIFF", "WEBP")
 def open_picture(file: str | os.PathLike | IO[bytes]) -> Any:
     """Open a picture by its content; return the `PIL.Image.Image`, whose pixels are read later.
 
-    Raises
-    ------
-    ValueError
-        If its content is of no format in `FORMATS`.
+    Raise a ValueError if its content is of no format in `FORMATS`.
     """
     Image = optional("PIL.Image")
     try:

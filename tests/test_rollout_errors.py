@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from adjoint.forces.neo_hookean import ELASTIC_TWIN, NeoHookeanTetsTwin
+from adjoint.forces.neo_hookean import ELASTIC_TWIN, SolidTetsTwin
 from adjoint.forces.registry import register
 from adjoint.rollout import record, rollout_jvp
 from adjsim.courses import Signal
@@ -221,7 +221,7 @@ def test_a_kind_without_an_adjoint_of_its_rest_shape_is_not_one_of_zeros(monkeyp
     class Odd(NeoHookeanTets):
         kind = replace(ELASTIC, name="odd")
 
-    class OddTwin(NeoHookeanTetsTwin):
+    class OddTwin(SolidTetsTwin):
         def twin_kind(self, force):
             return replace(ELASTIC_TWIN, kind=force.kind, vjp_consts=None)
 

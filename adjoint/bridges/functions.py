@@ -11,10 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from adjoint.operators import cotangents_of, fields_of
 from adjoint.render.soft_raster import record_images
 from adjoint.rollout import record
-from adjoint.system import require_one_world
+from adjoint.system import cotangents_of, fields_of, require_one_world
 from adjsim import checks
 from adjsim.jit.devices import Device, check_device
 from adjsim.model import State
@@ -67,13 +66,7 @@ class Function(ABC):
         """Return the outputs and what their derivatives need."""
 
     def check_value(self, path: str, shape: Sequence[int], dtype: str) -> None:
-        """Raise if a parameter is unknown, or its shape or precision is another.
-
-        Raises
-        ------
-        ValueError
-            Always then.
-        """
+        """Raise a ValueError if a parameter is unknown, or its shape or precision is another."""
         expected = self.shapes[checks.known_key("path in `values`", path, self.shapes)]
         if tuple(shape) != expected:
             raise ValueError(

@@ -47,28 +47,8 @@ def rollout(
         swim = rollout(model, state, dt, n_steps, frames=[50, 100])
         x = swim({"beam.mu": mu, "state.v": v})["x"]    # (2, n_nodes, 3)
 
-    It can be compiled, mapped (one call after another) and differentiated once.
-
-    Parameters
-    ----------
-    model, state, dt, n_steps
-        As `adjoint.record` takes them; a batch of worlds is refused. Parameters that are not given
-        to the function keep the values that they have here. "auto" is chosen once.
-    **settings
-        What else `record` takes, such as `frames`, `checkpoint`, and `dtype`, float64 by default:
-        the precision of the rollout and of all arrays.
-
-    Returns
-    -------
-    callable
-        It takes a mapping of arrays by path, each in the shape that the parameter has in the model.
-        It returns the fields of the trajectory: "x" and "v", for bodies "cube.position" and so on,
-        or the fields of another system.
-
-    Raises
-    ------
-    ValueError, TypeError
-        As `record`; the function, of an array that does not fit.
+    It can be compiled, mapped (one call after another) and differentiated once. Parameters, result
+    and errors as of `adjoint.bridges.torch.rollout`, with arrays in the place of tensors.
     """
     return _differentiable(Rollout(model, state, dt, n_steps, **settings))
 
@@ -88,24 +68,8 @@ def rasterize(
         draw = rasterize(scene, camera, SoftRasterizer(), {"ball": points}, (64, 64))
         images = draw({"ball.vertices": x, "sun.direction": light})
 
-    Parameters
-    ----------
-    scene, camera, rasterizer, vertices, size, **settings
-        As `render.rasterize` takes them, the vertices with all frames. Parameters that are not
-        given to the function keep the values that they have here.
-    dtype : dtype
-        Precision of the pictures and of all arrays, float64 or float32.
-
-    Returns
-    -------
-    callable
-        It takes a mapping of arrays by path, as `ImageRecord.vjp` names them, each in the shape
-        that the parameter has here. It returns the images in the shape of `render.rasterize`.
-
-    Raises
-    ------
-    ValueError, TypeError
-        As `render.rasterize`; the function, of an array that does not fit.
+    Parameters, result and errors as of `adjoint.bridges.torch.rasterize`, with arrays in the place
+    of tensors.
     """
     picture = Picture(scene, camera, rasterizer, vertices, size)
     function = _differentiable(Images(picture, dtype, **settings))

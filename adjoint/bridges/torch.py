@@ -253,13 +253,7 @@ class _Derivative(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *adjoints: Tensor) -> None:
-        """Refuse the second derivative.
-
-        Raises
-        ------
-        NotImplementedError
-            Always.
-        """
+        """Raise a NotImplementedError: there is no second derivative."""
         raise NotImplementedError(SECOND)
 
     jvp = backward  # pyright: ignore[reportAssignmentType, reportIncompatibleMethodOverride]

@@ -39,18 +39,20 @@ class TwinKind:
 class ForceTwin(Generic[F]):
     """The adjoint of one class of forces: its kernels and the twin of its packing.
 
-    It is complete for a force with one kind of element whose parameters are all in `PACKED` and
-    `SERIES`.
+    It is made with the twin of each kind of element, and is complete for a force whose parameters
+    are all in `PACKED` and `SERIES`.
     """
 
-    def __init__(self, kind: TwinKind | None = None) -> None:
-        self._kind = kind
+    def __init__(self, *kinds: TwinKind) -> None:
+        self._kinds = kinds
 
     def twin_kind(self, force: F) -> TwinKind:
         """Return the kernels that undo `force.kind`."""
-        if self._kind is None:
+        if not self._kinds:
             raise NotImplementedError(f"{type(self).__name__} must be made with its TwinKind.")
-        return self._kind
+        if len(self._kinds) == 1:
+            return self._kinds[0]
+        return next(twin for twin in self._kinds if twin.kind == force.kind)
 
     def pack_vjp(
         self, force: F, adj_params: np.ndarray, adj_series: np.ndarray

@@ -166,10 +166,6 @@ class HingesTwin(ForceTwin[Hinges]):
     Packing: k_b c0 and k_d c0; cos beta and sin beta with beta = phi0/2 - a.
     """
 
-    def twin_kind(self, force: Hinges) -> TwinKind:
-        """Return the elastic twin, or the damped one."""
-        return ELASTIC_TWIN if force.damping is None else DAMPED_TWIN
-
     def pack_vjp(
         self, force: Hinges, adj_params: np.ndarray, adj_series: np.ndarray
     ) -> dict[str, np.ndarray]:
@@ -223,4 +219,4 @@ def rest_shape_vjp(
     return add_at_nodes(corners, hinges, len(rest_positions))
 
 
-register(Hinges, HingesTwin())
+register(Hinges, HingesTwin(ELASTIC_TWIN, DAMPED_TWIN))

@@ -51,9 +51,6 @@ VISCOUS_TWIN = solid_twin(VISCOUS, scalars, scalars_vjp)
 class LogNeoHookeanTetsTwin(SolidTetsTwin[LogNeoHookeanTets]):
     """The twin of `LogNeoHookeanTets`. Packing: mu V, lam/6, mu/6, eta V."""
 
-    ELASTIC = ELASTIC_TWIN
-    VISCOUS = VISCOUS_TWIN
-
     def third_row_vjp(
         self, force: LogNeoHookeanTets, adj: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
@@ -82,4 +79,6 @@ def example(n_steps: int) -> Example:
     return Example(model, State(x, rng.standard_normal((n, 3))), 5e-4, n_steps)
 
 
-register(LogNeoHookeanTets, LogNeoHookeanTetsTwin(), {"tets/log": example})
+register(
+    LogNeoHookeanTets, LogNeoHookeanTetsTwin(ELASTIC_TWIN, VISCOUS_TWIN), {"tets/log": example}
+)

@@ -172,7 +172,11 @@ VISCOUS_TWIN = solid_twin(VISCOUS, scalars, scalars_vjp)
 
 
 class SolidTetsTwin(NeoHookeanTwin[S]):
-    """The twin of solid tetrahedra of any law. Packing: M = B B^T and 1/(6 V)."""
+    """The twin of solid tetrahedra of any law.
+
+    Packing: M = B B^T and 1/(6 V); mu V, lam/6, a third row, by default
+    alpha0 = 1 + 3 mu/(4 lam), and eta V.
+    """
 
     def rest_vjp(self, force: S, adj_consts: np.ndarray, adj_params: np.ndarray) -> np.ndarray:
         """Pull cotangents of M, 1/(6 V), mu V and eta V back to the rest positions."""
@@ -186,13 +190,6 @@ class SolidTetsTwin(NeoHookeanTwin[S]):
         """Pull a cotangent of the volumes back to the rest positions."""
         zero = np.zeros((len(adj_measure), 3, 3))
         return rest_shape_vjp(force.rest_positions, force.tets, zero, adj_measure)
-
-
-class NeoHookeanTetsTwin(SolidTetsTwin[NeoHookeanTets]):
-    """The twin of `NeoHookeanTets`. Packing: mu V, lam/6, alpha0 = 1 + 3 mu/(4 lam), eta V."""
-
-    ELASTIC = ELASTIC_TWIN
-    VISCOUS = VISCOUS_TWIN
 
 
 def rest_shape_vjp(
@@ -211,4 +208,4 @@ def rest_shape_vjp(
     return add_at_nodes(corners, tets, len(rest_positions))
 
 
-register(NeoHookeanTets, NeoHookeanTetsTwin())
+register(NeoHookeanTets, SolidTetsTwin(ELASTIC_TWIN, VISCOUS_TWIN))

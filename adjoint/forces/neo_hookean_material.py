@@ -7,7 +7,6 @@ from typing import TypeVar
 
 import numpy as np
 
-from adjoint.forces.element import TwinKind
 from adjoint.forces.lumping import LumpedForceTwin
 from adjoint.series import series_rows_vjp
 from adjoint.values import unbroadcast
@@ -18,14 +17,7 @@ N = TypeVar("N", bound=NeoHookean)
 
 
 class NeoHookeanTwin(LumpedForceTwin[N]):
-    """The twin of elements of a neo-Hookean material."""
-
-    ELASTIC: TwinKind
-    VISCOUS: TwinKind
-
-    def twin_kind(self, force: N) -> TwinKind:
-        """Return the elastic twin, or the viscous one."""
-        return self.ELASTIC if force.viscosity is None else self.VISCOUS
+    """The twin of elements of a neo-Hookean material, elastic or viscous."""
 
     def third_row_vjp(self, force: N, adj: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Pull a cotangent of the third row back to mu and lam of each element."""

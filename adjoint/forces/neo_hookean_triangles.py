@@ -183,9 +183,6 @@ class NeoHookeanTrianglesTwin(NeoHookeanTwin[NeoHookeanTriangles]):
     Packing: mu_a = mu A0, half_lam = lam/2, alpha0 = 1 + 2 mu/(3 lam), eta_a = eta A0.
     """
 
-    ELASTIC = ELASTIC_TWIN
-    VISCOUS = VISCOUS_TWIN
-
     def rest_vjp(
         self, force: NeoHookeanTriangles, adj_consts: np.ndarray, adj_params: np.ndarray
     ) -> np.ndarray:
@@ -219,4 +216,4 @@ def rest_shape_vjp(
     return add_at_nodes(corners, triangles, len(rest_positions))
 
 
-register(NeoHookeanTriangles, NeoHookeanTrianglesTwin())
+register(NeoHookeanTriangles, NeoHookeanTrianglesTwin(ELASTIC_TWIN, VISCOUS_TWIN))

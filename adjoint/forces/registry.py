@@ -54,10 +54,7 @@ def register(
 def twin_of(force: Force) -> ForceTwin[Any]:
     """Return the twin of a force.
 
-    Raises
-    ------
-    TypeError
-        If no adjoint is registered for its class.
+    Raise a TypeError if no adjoint is registered for its class.
     """
     return class_twin(type(force))
 

@@ -40,10 +40,8 @@ def pack_cotangents(
     `given` has for some sets of bodies a BodyTrajectory of cotangents, or a mapping with
     some of its parts; what is missing is zero.
 
-    Raises
-    ------
-    ValueError
-        If a set or a part is unknown, or a cotangent has the wrong shape or is not finite.
+    Raise a ValueError if a set or a part is unknown, or a cotangent has the wrong shape or is not
+    finite.
     """
     packed = [np.zeros((len(trajectory.x), 0, STATE_SIZE))]
     given = checks.mapping("bodies", given, "{'block': {'position': ...}}")

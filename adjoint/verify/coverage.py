@@ -136,10 +136,7 @@ def system_names() -> list[str]:
 def select(name: str | None) -> list[System]:
     """Return the systems of a name or of a group, "contact" for "contact/..."; None: all.
 
-    Raises
-    ------
-    ValueError
-        If no system and no group has the name.
+    Raise a ValueError if no system and no group has the name.
     """
     if name is None:
         return list(SYSTEMS)
@@ -161,30 +158,13 @@ def verify(
     processes: int = 1,
     seed: int = 0,
 ) -> Coverage:
-    """Check every parameter of the chosen systems now.
+    """Check every parameter of the chosen systems now; a failed cell raises nothing.
 
-    Parameters
-    ----------
-    name : str, optional
-        A system or a group of systems; None: all, and then no declared parameter may be
-        missing from them.
-    on_cell : callable, optional
-        Called with each cell as it is known, to show progress.
-    processes : int
-        Systems checked at a time, each in a process of its own if more than one. A script
-        that asks for more must call this under `if __name__ == "__main__"`.
-    seed : int
-        Seed of the random directions and cotangents.
-
-    Returns
-    -------
-    Coverage
-        The table; it does not raise on a failed cell.
-
-    Raises
-    ------
-    ValueError
-        If no system has the name.
+    `name` is that of a system or of a group of systems; None: all, and then no declared parameter
+    may be missing from them. `on_cell` is called with each cell as it is known, to show progress.
+    `processes` systems are checked at a time, each in a process of its own if more than one: a
+    script that asks for more must call this under `if __name__ == "__main__"`. `seed` is that of
+    the random directions and cotangents. Raise a ValueError if no system has the name.
     """
     chosen = select(name)
     done: list[Checked] = []

@@ -228,10 +228,7 @@ def _refusal(layout: Layout, G: np.ndarray, y: np.ndarray) -> str:
 def on_a_kink(kink: float) -> str:
     """Say that a point lies on a kink, if it does.
 
-    Raises
-    ------
-    ValueError
-        If the distance is negative.
+    Raise a ValueError if the distance is negative.
     """
     checks.non_negative("kink", kink)
     return "" if kink > 0.0 else "x lies on a kink, where no difference tells a derivative"

@@ -123,10 +123,7 @@ def pack(
 
     In `n_parts` groups or more, if there are so many worlds; 0 is one group; `apart`: each alone.
 
-    Raises
-    ------
-    ValueError
-        If a series has neither one row nor `n_steps` rows.
+    Raise a ValueError if a series has neither one row nor `n_steps` rows.
     """
     packed = _each_once(models, lambda name, force: _pack_force(name, force, n_steps, dtype))
     n_rows = [[len(columns[SERIES]) for columns in world] for world in packed]

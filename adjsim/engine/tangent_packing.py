@@ -174,10 +174,7 @@ def tangent_rows(
 def packed_tangents(stepper: ModelStepper, state: Any, tangents: Any) -> PackedVector:
     """Return tangents of the parameters of a model by path, packed; of a batch a list of them.
 
-    Raises
-    ------
-    TypeError
-        If a kind of force has no tangent.
+    Raise a TypeError if a kind of force has no tangent.
     """
     check_tangents(stepper.packed.kinds)
     worlds = tangents if stepper.is_batch else [tangents]

@@ -23,10 +23,7 @@ NODES = "nodes"  # in the place of a set of bodies
 def acted_on(acts_on: str | Sequence[str]) -> tuple[str, ...]:
     """Return the names of what a force acts on; one name may come alone.
 
-    Raises
-    ------
-    ValueError
-        If there is no name, or one twice.
+    Raise a ValueError if there is no name, or one twice.
     """
     names = (acts_on,) if isinstance(acts_on, str) else acts_on
     if not isinstance(names, Sequence) or not names or len(set(names)) < len(names):
@@ -123,10 +120,7 @@ class ActedRows:
     def numbers(self, where: str, ends: Any, shape: Sequence[int | str]) -> np.ndarray:
         """Return the numbers of elements' ends, given as numbers or as names of points.
 
-        Raises
-        ------
-        ValueError
-            If one is out of range, a name is unknown, or the shape is another.
+        Raise a ValueError if one is out of range, a name is unknown, or the shape is another.
         """
         ends = (ends,) if isinstance(ends, str) else ends
         if has_names(ends):

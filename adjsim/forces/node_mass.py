@@ -35,10 +35,8 @@ def check_mass(
 ) -> np.ndarray:
     """Return the node masses: those given, or the sum of those that densities give.
 
-    Raises
-    ------
-    ValueError
-        If both are there, or neither, or a node has none, or there are too few or too many.
+    Raise a ValueError if both are there, or neither, or a node has none, or there are too few or
+    too many.
     """
     if given is not None:
         if lumped:

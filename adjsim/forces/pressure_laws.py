@@ -104,10 +104,7 @@ PRESSURE_LAWS = (PressureLaw(), DissipativeLaw(loss="dissipation"), CUBIC)
 def choose_law(contact: Any) -> None:
     """Set `law` by the numbers that a contact has, and those of it that are left out.
 
-    Raises
-    ------
-    ValueError
-        If no law has all of the numbers that are given.
+    Raise a ValueError if no law has all of the numbers that are given.
     """
     names = dict.fromkeys(name for law in PRESSURE_LAWS for name in law.scalars)
     given = [name for name in names if getattr(contact, name) is not None]

@@ -181,10 +181,7 @@ class Springs(Force):
 def lengths(positions: np.ndarray, edges: np.ndarray) -> np.ndarray:
     """Return the lengths of edges, (n_edges,) [m].
 
-    Raises
-    ------
-    ValueError
-        If the ends of one coincide.
+    Raise a ValueError if the ends of one coincide.
     """
     l = np.linalg.norm(positions[edges[:, 1]] - positions[edges[:, 0]], axis=1)
     if not (l > 0.0).all():

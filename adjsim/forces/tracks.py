@@ -47,11 +47,8 @@ def as_rows_jvp(values: np.ndarray, tan_values: np.ndarray, axes: np.ndarray) ->
 def unit_rows(values: np.ndarray, axes: np.ndarray = AXES) -> np.ndarray:
     """Return vectors m, (k, 3), as unit vectors m/|m|.
 
-    Raises
-    ------
-    ValueError
-        If one of them is zero, but for the rounding of the longest, or so small or large that its
-        square is.
+    Raise a ValueError if one of them is zero, but for the rounding of the longest, or so small or
+    large that its square is.
     """
     with np.errstate(over="ignore"):
         length = np.linalg.norm(values, axis=1, keepdims=True)

@@ -266,11 +266,8 @@ class WeldJoint(FramedJoint):
 def _pairs(bodies: Any) -> tuple[tuple[Body | None, Body], ...]:
     """Return bodies A and B of joints, given by name; one pair may come alone.
 
-    Raises
-    ------
-    ValueError
-        If they are no pairs of bodies, if one joins a body to itself, or some but not all joints
-        are to the world.
+    Raise a ValueError if they are no pairs of bodies, if one joins a body to itself, or some but
+    not all joints are to the world.
     """
     is_one = isinstance(bodies, Sequence) and len(bodies) == 2 and not _is_pair(bodies[0])
     pairs = [bodies] if is_one else bodies

@@ -21,10 +21,7 @@ COUNTS = {"v": (3, "three coordinates"), "t": (4, "four numbers of points, from 
 def read_tet_file(path: Path) -> tuple[np.ndarray, np.ndarray]:
     """Return points (n, 3) and tetrahedra (n, 4) of a .tet file.
 
-    Raises
-    ------
-    ValueError
-        With the number of the line, if one of them is damaged; or if there are no tetrahedra.
+    Raise a ValueError if a line is damaged, with its number, or if there are no tetrahedra.
     """
     rows: dict[str, list[list[float]]] = {"v": [], "t": []}
     for at, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1):

@@ -165,10 +165,7 @@ class Pendulum(System[PendulumState, PendulumTrajectory]):
     def pack_series(self, n_steps: int) -> np.ndarray:
         """Return the torques, (1 or n_steps, n_angles).
 
-        Raises
-        ------
-        ValueError
-            If there is a row per step, but for another number of steps.
+        Raise a ValueError if there is a row per step, but for another number of steps.
         """
         given = series_steps(self.torque, self.SHAPE)
         if given not in (None, n_steps):

@@ -107,11 +107,8 @@ def inverse_inertia(inertia: np.ndarray) -> np.ndarray:
 def check_inertia(name: str, inertia: np.ndarray) -> np.ndarray:
     """Return inertias (n_bodies, 6) that a body of positive mass can have.
 
-    Raises
-    ------
-    ValueError
-        If one is not positive definite, or its largest principal moment exceeds the sum of
-        the others, which no distribution of mass has.
+    Raise a ValueError if one is not positive definite, or its largest principal moment exceeds the
+    sum of the others, which no distribution of mass has.
     """
     principal = np.linalg.eigvalsh(from_six(inertia))
     bad = principal[:, 0] <= 0.0

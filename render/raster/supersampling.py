@@ -17,18 +17,9 @@ import numpy as np
 
 
 def average(samples: np.ndarray, k: int) -> np.ndarray:
-    """Return the means of blocks of k x k samples.
+    """Return the means of blocks of k x k samples (k height, k width, n): (height, width, n).
 
-    Parameters
-    ----------
-    samples : numpy.ndarray
-        (k height, k width, n), or more axes before these.
-    k : int
-
-    Returns
-    -------
-    numpy.ndarray
-        (height, width, n), with the axes before.
+    There may be more axes before these.
     """
     if k == 1:
         return samples

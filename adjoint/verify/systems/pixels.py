@@ -30,9 +30,7 @@ OWNERS = {
     "ambient": "Material", "diffuse": "Material",
     "specular": "Material", "shininess": "Material",
     "direction": "DirectionalLight", "color": "DirectionalLight",
-    "coefficients": "SphericalHarmonics",
-    "eye": "Camera", "target": "Camera", "up": "Camera", "fov_y": "Camera",
-    "height": "Orthographic", "near": "AnyCamera", "far": "AnyCamera",
+    "coefficients": "SphericalHarmonics", "near": "AnyCamera", "far": "AnyCamera",
     "sigma": "SoftRasterizer", "gamma": "SoftRasterizer", "epsilon": "SoftRasterizer",
     "background": "SoftRasterizer", "kappa": "DIBR",
 }  # fmt: skip
@@ -47,6 +45,15 @@ def picture_problem(build: Callable[[], Picture]) -> Problem:
     point = picture.parameters()
     inert = {f"rasterizer.{key}" for key in INERT[type(picture.rasterizer.blend)]}
     in_sky = any(isinstance(m, SphericalHarmonics) for m in picture.scene.lights.values())
+    owners = dict(OWNERS)  # by the last part of a path, but for cameras by all of it
+    for name, view in picture.views.items():
+        for key in view.parameters():
+            of = view if key in view.POSE else view.lens or view
+            owners[f"{name}.{key}"] = type(of).__name__
+
+    def owner(path: str) -> tuple[str, str]:
+        key = path.rpartition(".")[2]
+        return owners.get(path) or owners[key], key
 
     def forward(values: Values) -> np.ndarray:
         return rasterize(*picture.at(changed(values, point)).arguments).ravel()
@@ -57,13 +64,19 @@ def picture_problem(build: Callable[[], Picture]) -> Problem:
     def vjp(adj: np.ndarray, wrt: Sequence[str]) -> Values:
         return run.vjp(adj.reshape(run.images.shape), wrt)
 
+    def margins(values: Values) -> np.ndarray:
+        moved = picture.at(changed(values, point))
+        scene, _, *others = moved.arguments
+        parts = [picture_margins(scene, view, *others) for view in moved.views.values()]
+        return np.concatenate(parts)
+
     return Problem(
         point=point,
-        owners={path: (OWNERS[key := path.split(".")[1]], key) for path in point},
+        owners={path: owner(path) for path in point},
         forward=forward,
         jvp=jvp,
         vjp=vjp,
-        margins=lambda values: picture_margins(*picture.at(changed(values, point)).arguments),
+        margins=margins,
         inert=tuple(
             path
             for path in point

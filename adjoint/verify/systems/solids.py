@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from adjoint.examples import Example
-from adjoint.operators import cotangents_of, fields_of
 from adjoint.rollout import record, rollout_jvp
+from adjoint.system import cotangents_of, fields_of
 from adjoint.verify.problem import Problem, Values, changed, no_event, no_margins, systems
 from adjsim.contact_margins import ContactMargins, contact_margins, nearest_touch
 from adjsim.courses import Policy

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from adjoint.examples import Example
-from adjoint.operators import cotangents_of
 from adjoint.rollout import record, rollout_jvp
+from adjoint.system import cotangents_of
 from adjoint.verify.problem import Problem, System, Values, changed
 from adjoint.verify.systems.bodies import brick, poses
 from adjoint.verify.systems.solids import (
