@@ -21,11 +21,12 @@ def check_direction(key: str, vector: Sequence[float]) -> None:
 
 def check_held(key: str, held: declared.Held, *, may_move: bool = False) -> None:
     """Raise if a selection of nodes is none, or has a path where it may not move."""
-    if held.path is not None and not may_move:
-        raise StudyError(
-            f"`{key}.path` must be left out: it only says which nodes are meant. Paths are those "
-            "of `held` of a body and of [grips.NAME]."
-        )
+    for moves in ("path", "path_error"):
+        if getattr(held, moves) is not None and not may_move:
+            raise StudyError(
+                f"`{key}.{moves}` must be left out: it only says which nodes are meant. Paths are "
+                "those of `held` of a body and of [grips.NAME]."
+            )
     if not (held.box or held.plane or held.ball or held.nodes):
         raise StudyError(f"`{key}` selects nothing: give box, plane, ball or nodes.")
     if held.box and any(a > b for a, b in zip(held.box.lower, held.box.upper, strict=True)):

@@ -201,6 +201,10 @@ def test_mistakes_in_grips_are_said(tmp_path):
     refused(r"`grips\.jaw\.where` selects nothing", grips={"jaw": {"body": "bar", "where": {}}})
     where = {**HIGH, "path": PULLED}
     refused(r"`grips\.jaw\.where\.path` must be left out", grips={"jaw": {**JAW, "where": where}})
+    where = {**JAW["where"], "path_error": 0.1}
+    refused("where.path_error` must be left out", grips={"jaw": {**JAW, "where": where}})
+    still = {key: value for key, value in JAW.items() if key != "path"} | {"path_error": 0.1}
+    refused("grips.jaw.path_error` is the uncertainty of a", grips={"jaw": still})
     refused(
         r"`grips\.jaw\.path\.times` must increase", **with_path({**PULLED, "times": [0.1, 0.1]})
     )
