@@ -138,7 +138,6 @@ class _Observing:
             scene=Scene(meshes, self.built.lights) if is_rgb else _white(meshes),
             rasterizer=SoftRasterizer(**drawn_as),
             paths=_look_paths(meshes, self.built.lights) if is_rgb else {},
-            growth=self.file.search.growth,
             device=self.device,
         )
         if spec.simulate is None:
@@ -182,6 +181,7 @@ class _Observing:
             **_observed(name, spec, data.times),
             "frames": data.frames,
             "levels": search.levels if search.loss == "pyramid" else 1,
+            "growth": search.growth,
             "first": data.frames[0],
             "ignored": data.ignored,
         }
