@@ -35,9 +35,8 @@ SHOWN = 5  # differences that a message names
 MISSING = "nothing"
 
 
-@cache
-def code_hash() -> str:
-    """Return 16 hex digits of the Python sources of all packages, when this was first called."""
+def _code_hash() -> str:
+    """Return 16 hex digits of the Python sources of all packages."""
     root = Path(__file__).resolve().parents[2]
     digest = hashlib.sha256()
     for package in PACKAGES:
@@ -47,7 +46,7 @@ def code_hash() -> str:
     return digest.hexdigest()[:16]
 
 
-CODE = code_hash()  # of the sources that this process has loaded, not of those there later
+CODE = _code_hash()  # of the sources that this process has loaded, not of those there later
 
 
 @cache
