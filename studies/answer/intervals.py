@@ -157,7 +157,7 @@ def intervals(  # noqa: PLR0913 -- what an interval may rest on
         "lasting": fit.lasting(aligned=aligned),
         "jackknife": fit.jackknife(),
         "drift": fit.drift(theta, stages),
-        "floor": floor**2 * fit.relative(squares),
+        "floor": floor**2 * ((R * squares) @ R.T),  # of independent relative errors
     }
     residual = upper_bound(upper_bound(sources["pixel"], sources["lasting"]), sources["jackknife"])
     with_model = residual + sources["drift"] + sources["floor"]
@@ -266,10 +266,6 @@ class _Whitened:
         earlier = np.stack(stages)
         moved = (earlier - theta) @ self.R.T
         return moved.T @ moved / len(moved)
-
-    def relative(self, scale: np.ndarray) -> np.ndarray:
-        """Return the covariance of independent errors of theta of this variance, `(p,)`."""
-        return (self.R * scale) @ self.R.T
 
 
 def triangle(J: Jacobian) -> np.ndarray:

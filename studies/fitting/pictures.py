@@ -17,13 +17,11 @@ What is shown are pictures as arrays, with words: the report draws them.
 
 Source of the chamfer: Fan, Su & Guibas, A Point Set Generation Network, CVPR 2017, sec. 4.1, here
 with distances that are not squared.
-
-Tests: `tests/studies/fitting/test_still.py`.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -80,43 +78,43 @@ def shown(
     made: PreparedProblem, file: declared.SceneFile, problem: SceneProblem, theta: np.ndarray
 ) -> AppearanceReport:
     """Return what is measured and shown of the shapes and textures at theta."""
-    out = AppearanceReport()
+    out, answer = AppearanceReport(), _Answer(made, file, problem, problem.all_values(theta))
     for name in bodies_from_views(file):
-        _add_hull(out, file, problem, theta, name=name)
+        _add_hull(out, answer, name)
     if not problem.is_still:
         return out
     for path in file.free:
         if path.endswith(VERTICES) and f"bodies.{path.removesuffix(VERTICES)}.mesh" in file.truth:
-            _add_shape(out, made, problem, theta, path=path)
-        elif path.endswith(TEXELS) and path in problem.all_values(theta):
-            _add_texture(out, made, problem, theta, path=path)
+            _add_shape(out, answer, path)
+        elif path.endswith(TEXELS) and path in answer.values:
+            _add_texture(out, answer, path)
     return out
 
 
-def _add_shape(
-    out: AppearanceReport,
-    prepared: PreparedProblem,
-    problem: SceneProblem,
-    theta: np.ndarray,
-    *,
-    path: str,
-) -> None:
+class _Answer(NamedTuple):
+    prepared: PreparedProblem
+    file: declared.SceneFile
+    problem: SceneProblem
+    values: Mapping[str, np.ndarray]  # by scene path
+
+
+def _add_shape(out: AppearanceReport, answer: _Answer, path: str) -> None:
     """Add how far a shape is from the hidden one, and both in clay."""
     name = path.removesuffix(VERTICES)
-    assert prepared.hidden is not None
-    hidden = prepared.hidden.built
-    films = films_of(problem.observers)
+    assert answer.prepared.hidden is not None
+    hidden = answer.prepared.hidden.built
+    films = films_of(answer.problem.observers)
     center = films[0].center
-    faces = np.asarray(problem.built.meshes[name].faces)
-    begun = prepared.everything
+    faces = np.asarray(answer.problem.built.meshes[name].faces)
+    begun = answer.prepared.everything
     meshes = {
         "start": TriangleMesh(begun.all_values(begun.parameters.start)[path] - center, faces),
-        "fitted": TriangleMesh(problem.all_values(theta)[path] - center, faces),
+        "fitted": TriangleMesh(answer.values[path] - center, faces),
         "hidden": TriangleMesh(
             start_surfaces(hidden)[name] - center, np.asarray(hidden.meshes[name].faces)
         ),
     }
-    cameras = [film.camera_at(problem.all_values(theta)) for film in films]
+    cameras = [film.camera_at(answer.values) for film in films]
     unseen = _between(cameras)
     distance, apart = _distance(meshes["fitted"], meshes["hidden"])
     measured = {DISTANCE: distance}
@@ -130,32 +128,25 @@ def _add_shape(
         f"{measured[APART]:.1%} of the silhouettes of {name} and of the hidden shape are apart, in "
         f"views that no picture shows {measured[UNSEEN]:.1%}. {apart}"
     )
-    chosen = unseen[:: -(-len(unseen) // MOST_VIEWS)]
     look = {
         "name": f"shapes-{name}",
         "title": "The shapes",
         "caption": "The mesh at the start, fitted, and the hidden one, from sides that no picture "
         "shows.",
     }
-    out.add(look, np.stack([_in_clay(mesh, chosen) for mesh in meshes.values()]), rows=meshes)
+    out.add(look, _in_clay(meshes, unseen), rows=meshes)
 
 
-def _add_hull(
-    out: AppearanceReport,
-    file: declared.SceneFile,
-    problem: SceneProblem,
-    theta: np.ndarray,
-    *,
-    name: str,
-) -> None:
+def _add_hull(out: AppearanceReport, answer: _Answer, name: str) -> None:
     """Add the surface of a body from views in clay, beside the mesh that the truth names, if any.
 
     Its volume, and the distance of the two, are measured.
     """
-    films = [film for film in films_of(problem.observers) if name in film.scene.objects]
+    file, built = answer.file, answer.problem.built
+    films = [film for film in films_of(answer.problem.observers) if name in film.scene.objects]
     key, center = f"bodies.{name}.mesh", films[0].center
-    faces = np.asarray(problem.built.meshes[name].faces)
-    meshes = {"from views": TriangleMesh(start_surfaces(problem.built)[name] - center, faces)}
+    faces = np.asarray(built.meshes[name].faces)
+    meshes = {"from views": TriangleMesh(start_surfaces(built)[name] - center, faces)}
     out.measures[f"volume of {name} [m3]"] = {"mean": meshes["from views"].volume}
     if key in file.truth:
         body: Any = replace(file.bodies[name], mesh=str(file.truth[key]), cells=None)
@@ -167,15 +158,14 @@ def _add_hull(
         out.findings.append(
             f"The surface of {name} from views holds {more:+.1%} more than the true mesh. {apart}"
         )
-    cameras = [film.camera_at(problem.all_values(theta)) for film in films]
-    chosen = cameras[:: -(-len(cameras) // MOST_VIEWS)]
+    cameras = [film.camera_at(answer.values) for film in films]
     look = {
         "name": f"hull-{name}",
         "title": f"The surface of {name} from views",
         "caption": "The hull of the masks of the first frames"
         + (", and the true mesh." if key in file.truth else "."),
     }
-    out.add(look, np.stack([_in_clay(mesh, chosen) for mesh in meshes.values()]), rows=meshes)
+    out.add(look, _in_clay(meshes, cameras), rows=meshes)
 
 
 def _distance(mine: TriangleMesh, true: TriangleMesh) -> tuple[float, str]:
@@ -191,27 +181,25 @@ def _distance(mine: TriangleMesh, true: TriangleMesh) -> tuple[float, str]:
     )
 
 
-def _in_clay(mesh: TriangleMesh, cameras: Sequence[AnyCamera]) -> np.ndarray:
-    drawn = Mesh(mesh.faces, np.broadcast_to(CLAY, mesh.faces.shape), material=Material(0.35, 0.65))
+def _in_clay(meshes: Mapping[str, TriangleMesh], cameras: Sequence[AnyCamera]) -> np.ndarray:
+    """Return pictures of meshes by some of the cameras, (n_meshes, n, height, width, 3)."""
+    chosen = list(cameras[:: -(-len(cameras) // MOST_VIEWS)])
     lights = {
         "key": DirectionalLight((0.6, 1.0, 0.8)),
         "fill": DirectionalLight((-0.8, 0.1, -0.6), (0.35, 0.4, 0.5)),
     }
     # for the report alone: hard edges, smoothed by supersampling, on white
     behind = SoftRasterizer(background=(1.0, 1.0, 1.0), blend=Hard(), supersample=FINER)
-    scene, vertices = Scene({"mesh": drawn}, lights), {"mesh": mesh.points}
-    return rasterize(scene, list(cameras), behind, vertices, SIZE)[..., :3]
+    pictures = []
+    for mesh in meshes.values():
+        colors = np.broadcast_to(CLAY, mesh.faces.shape)
+        scene = Scene({"mesh": Mesh(mesh.faces, colors, material=Material(0.35, 0.65))}, lights)
+        pictures.append(rasterize(scene, chosen, behind, {"mesh": mesh.points}, SIZE)[..., :3])
+    return np.stack(pictures)
 
 
-def _add_texture(
-    out: AppearanceReport,
-    prepared: PreparedProblem,
-    problem: SceneProblem,
-    theta: np.ndarray,
-    *,
-    path: str,
-) -> None:
-    fitted = problem.all_values(theta)[path]
+def _add_texture(out: AppearanceReport, answer: _Answer, path: str) -> None:
+    fitted, problem = answer.values[path], answer.problem
     shape, surfaces = fitted.shape[:2], start_surfaces(problem.built)
     matrices = felt_by(problem.observers, surfaces, path)
     seen = np.zeros(shape, bool)
@@ -219,7 +207,7 @@ def _add_texture(
         seen.ravel()[np.unique(matrix.indices)] = True
     findings = [f"No pixel looks at {int((~seen).sum())} of {seen.size} texels of `{path}`: they "
                 "stay as they started."]  # fmt: skip
-    truth = None if prepared.true_values is None else prepared.true_values.get(path)
+    truth = (answer.prepared.true_values or {}).get(path)
     determined = seen
     gain = np.where(seen, 1.0, np.nan)
     if seen.sum() <= MOST_TEXELS:

@@ -16,6 +16,7 @@ where J is 0 are first turned into one, the root of their squares.
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -75,10 +76,9 @@ def has_settled(history: list[Evaluation], stall: Stall) -> bool:
         loss = history[-1].loss
         if loss - stall.steps * promised_fall(loss, jacobian) > stall.needed:
             return True
-    trials = [e for e in history if e.kind not in ("jacobian", "beside", "several")]
     first: dict[bytes, float] = {}
-    for trial in trials:  # a gradient may follow a trial where it ended
-        if np.isfinite(trial.loss):
+    for trial in history:  # a gradient may follow a trial where it ended
+        if trial.kind not in ("jacobian", "beside", "several") and np.isfinite(trial.loss):
             first.setdefault(trial.theta.tobytes(), trial.loss)
     losses = list(first.values())
     if len(losses) > stall.tries and min(losses) > stall.hopeless:
@@ -89,29 +89,23 @@ def has_settled(history: list[Evaluation], stall: Stall) -> bool:
     return before - min(losses) <= stall.least_fall * before
 
 
+@dataclass(eq=False)
 class Evaluator:
     """Answers an optimizer from the log first, then from the problem, within a budget."""
 
-    def __init__(
-        self,
-        problem: Problem,
-        max_evaluations: int,
-        *,
-        log: Path | None = None,
-        callback: Callable[[Evaluation], None] | None = None,
-        stage: str = "",
-        stall: Stall | None = None,
-    ) -> None:
-        self._problem = problem
-        self._stage = stage
-        self._stall = stall
-        self._budget = max_evaluations
-        self._log = log
-        self._callback = callback
-        self._recorded = [] if log is None else read_log(log, cut=True)
+    problem: Problem
+    max_evaluations: int
+    log: Path | None = None
+    callback: Callable[[Evaluation], None] | None = None
+    stage: str = ""
+    stall: Stall | None = None
+    history: list[Evaluation] = field(default_factory=list, init=False)
+
+    def __post_init__(self) -> None:
+        """Read what a search that goes on has in its log."""
+        self._recorded = [] if self.log is None else read_log(self.log, cut=True)
         self._seconds = self._recorded[-1].seconds if self._recorded else 0.0
         self._clock = time.perf_counter()
-        self.history: list[Evaluation] = []
 
     @property
     def spent(self) -> int:
@@ -145,9 +139,9 @@ class Evaluator:
         return self._request("jacobian", theta, len(theta))
 
     def _request(self, kind: str, theta: np.ndarray, cost: int) -> Evaluation:
-        if self._stall is not None and has_settled(self.history, self._stall):
+        if self.stall is not None and has_settled(self.history, self.stall):
             raise SearchEnd(Status.SETTLED)
-        if self.spent + cost > self._budget:
+        if self.spent + cost > self.max_evaluations:
             raise SearchEnd(Status.MAX_EVALUATIONS)
         theta = np.array(theta, np.float64)
         index = len(self.history)
@@ -155,29 +149,29 @@ class Evaluator:
             evaluation = self._recorded[index]
             if evaluation.kind != kind or not are_alike(evaluation.theta, theta):
                 raise StudyError(
-                    f"Evaluation {index + 1} of {self._log} is of another search than this. "
+                    f"Evaluation {index + 1} of {self.log} is of another search than this. "
                     "Delete the file, and `--resume` computes its contents again."
                 )
         else:
             evaluation = self._evaluate(kind, theta, cost)
-            if self._log is not None:
-                append_record(self._log, evaluation.to_record())
+            if self.log is not None:
+                append_record(self.log, evaluation.to_record())
         self.history.append(evaluation)
-        if self._callback is not None:
-            self._callback(evaluation)
+        if self.callback is not None:
+            self.callback(evaluation)
         return evaluation
 
     def _evaluate(self, kind: str, theta: np.ndarray, cost: int) -> Evaluation:
         gradient = jacobian = None
         try:
             if kind in ("gradient", "beside"):
-                loss, gradient = self._problem.loss_and_gradient(theta)
+                loss, gradient = self.problem.loss_and_gradient(theta)
             elif kind in ("residual", "several"):
-                residuals = self._problem.residuals(theta)
+                residuals = self.problem.residuals(theta)
                 loss = float(np.linalg.norm(residuals)) ** 2
             else:
                 loss, gradient, jacobian = reduce_residuals(
-                    *self._problem.residuals_and_jacobian(theta)
+                    *self.problem.residuals_and_jacobian(theta)
                 )
         except (NotFiniteError, RolloutError):  # of a rollout, or of its reverse sweep
             loss, gradient, jacobian = np.inf, None, None
@@ -192,9 +186,9 @@ class Evaluator:
             float(loss),
             gradient,
             jacobian,
-            {path: np.asarray(v).tolist() for path, v in self._problem.values(theta).items()},
+            {path: np.asarray(v).tolist() for path, v in self.problem.values(theta).items()},
             cost,
             self.spent + cost,
             self._seconds + time.perf_counter() - self._clock,
-            self._stage,
+            self.stage,
         )

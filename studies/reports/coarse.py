@@ -6,6 +6,7 @@ ln(loss + floor): so it does not fall below 0.
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -82,10 +83,9 @@ def coarse_figure(
     if n_axes > 2:
         figure = _panels(data, points)
     else:
-        shape = _shape(data, points, [evaluation for path in searched for evaluation in path])
-        figure = (
-            _curves(data, points, shape) if n_axes == 1 else _map(data, points, shape, searched)
-        )
+        sloped = [_sloped(data, path) for path in searched]
+        shape = _shape(data, points, list(chain.from_iterable(sloped)))
+        figure = _curves(data, points, shape) if n_axes == 1 else _map(data, points, shape, sloped)
     at = [(truth or {}).get(label) for label in data["labels"]]
     if n_axes <= 2 and None not in at:
         ax = figure.axes[0]
@@ -150,16 +150,15 @@ class _Shape(NamedTuple):
         return np.maximum(np.exp(values) - self.floor, self.least)
 
 
-def _shape(data: Mapping[str, Any], points: np.ndarray, searched: Sequence[Evaluation]) -> _Shape:
+def _shape(data: Mapping[str, Any], points: np.ndarray, sloped: Sequence[Evaluation]) -> _Shape:
     """Return the coarse set, and with their slopes the evaluations of searches over its axes."""
     ends, n_axes = np.array(data.get("theta", np.zeros((2, 0)))), points.shape[1]
-    more = _sloped(data, searched)
-    losses = _finite([*data["losses"][-1], *(evaluation.loss for evaluation in more)])
+    losses = _finite([*data["losses"][-1], *(evaluation.loss for evaluation in sloped)])
     coarse = losses[: len(points)]
     floor = max(FLOOR[0] * np.nanmin(coarse), FLOOR[1] * np.nanmax(coarse))
     places = np.full((len(losses), n_axes), np.nan)
     places[: len(points)], slopes = _to_unit(data, points), np.full_like(places, np.nan)
-    for k, evaluation in enumerate(more, len(points)):
+    for k, evaluation in enumerate(sloped, len(points)):
         places[k] = (evaluation.theta - ends[0]) / np.ptp(ends, 0)
         slopes[k] = evaluation.gradient * np.ptp(ends, 0)
     kept: list[int] = []
@@ -262,10 +261,7 @@ def _mark_along(ax: Any, data: dict[str, Any], axis: int) -> None:
 
 
 def _map(
-    data: dict[str, Any],
-    points: np.ndarray,
-    shape: _Shape,
-    searched: Sequence[Sequence[Evaluation]],
+    data: dict[str, Any], points: np.ndarray, shape: _Shape, sloped: Sequence[Sequence[Evaluation]]
 ) -> Any:
     """Draw the loss of all frames over both axes, and the ways from starts to answers.
 
@@ -315,9 +311,7 @@ def _map(
     bar.ax.tick_params(labelsize=9)
     ax.plot(*points[0], "X", color="white", mec=figures.INK, mew=0.8, ms=9.0, label="start", ls="")
     for k, (basin, label, marker) in enumerate(_styled(data)):
-        for way, steps in _ways(
-            data, basin, [evaluation for path in searched[k : k + 1] for evaluation in path]
-        ):
+        for way, steps in _ways(data, basin, sloped[k] if k < len(sloped) else ()):
             style, label_of_way = ("-", "way of a search") if steps else (":", "start to end")
             if np.ptp(way, axis=0).any():  # a basin that was not searched ends where it starts
                 ax.plot(*way.T, color=figures.INK, lw=1.0, zorder=1.5, ls=style, label=label_of_way)
@@ -334,16 +328,14 @@ def _map(
 
 
 def _ways(
-    data: dict[str, Any], basin: Mapping[str, Any], searched: Sequence[Evaluation]
+    data: dict[str, Any], basin: Mapping[str, Any], sloped: Sequence[Evaluation]
 ) -> list[tuple[np.ndarray, int]]:
     """Return the way from each start to the end, (n, 2), and how many steps of it are known.
 
     All evaluations belong to one search, which began at the start nearest to the first of them.
     """
     ends = np.array(data.get("theta", np.zeros((2, 0))))
-    steps = [
-        (evaluation.theta - ends[0]) / np.ptp(ends, 0) for evaluation in _sloped(data, searched)
-    ]
+    steps = [(evaluation.theta - ends[0]) / np.ptp(ends, 0) for evaluation in sloped]
     starts = _to_unit(data, np.array(basin["starts"]).reshape(-1, 2))
     end = _to_unit(data, np.array([basin["end"]]))
     first = int(np.linalg.norm(starts - steps[0], axis=1).argmin()) if steps and len(starts) else -1

@@ -35,9 +35,8 @@ SHOWN = 5  # differences that a message names
 MISSING = "nothing"
 
 
-@cache
 def _code_hash() -> str:
-    """Return 16 hex digits of the Python sources of all packages, when this was first called."""
+    """Return 16 hex digits of the Python sources of all packages."""
     root = Path(__file__).resolve().parents[2]
     digest = hashlib.sha256()
     for package in PACKAGES:
@@ -59,12 +58,12 @@ def environment() -> dict[str, Any]:
     return {
         "code": CODE,
         "kernels": "as Python" if backend.JIT_DISABLED else "compiled",
-        "processor": _processor_kind(),
+        "processor": processor_kind(),
         "versions": {"python": python, **{name: version(name) for name in NUMERICAL}},
     }
 
 
-def _processor_kind() -> str:
+def processor_kind() -> str:
     """Return the kind of processor that kernels and linear algebra are made for."""
     import scipy.linalg  # noqa: F401  loads SciPy's linear algebra beside NumPy's
     from llvmlite import binding

@@ -103,10 +103,8 @@ def contours(
     a, b = scan_slice.axes  # a upwards, b to the right, as the first axis of an array goes down
     figure, (ax,) = make_axes(1, 1, (6.4, 5.2))
     shares = np.linspace(0.0, 1.0, FINE + 1)
-    loss, (x, y) = (
-        np.ma.masked_invalid(scan_slice.surface(shares, shares)),
-        (b.at(shares), a.at(shares)),
-    )
+    loss = np.ma.masked_invalid(scan_slice.surface(shares, shares))
+    x, y = b.at(shares), a.at(shares)
     computed = np.sort(scan_slice.loss[scan_slice.loss > 0.0])
     least = LEAST_FALL * computed[min(1, len(computed) - 1)] if computed.size else TINY
     log_loss = np.ma.log10(np.ma.maximum(loss, least))
