@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from adjoint.render.losses import (
         loss_jvp as loss_jvp,
         loss_vjp as loss_vjp,
-        residuals as residuals,
         residuals_jvp as residuals_jvp,
         residuals_vjp as residuals_vjp,
     )
@@ -50,5 +49,6 @@ if TYPE_CHECKING:
         rollout_margins as rollout_margins,
     )
     from adjoint.verify.taylor_test import taylor_test as taylor_test
+    from render.losses import residuals as residuals
 
 __getattr__, __dir__ = lazy_names(__name__)

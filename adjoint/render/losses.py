@@ -35,18 +35,8 @@ from render.losses import (
     matched,
     pyramid,
     reduce_matrix,
-    residuals,
     square_weights,
 )
-
-
-__all__ = [
-    "loss_jvp",
-    "loss_vjp",
-    "residuals",
-    "residuals_jvp",
-    "residuals_vjp",
-]
 
 
 def loss_jvp(
@@ -84,7 +74,7 @@ def loss_jvp(
     image, target = matched(loss, images, targets)
     tangent = like_images("tan_images", tan_images, images)
     tangent = tangent.reshape(*image.shape[:-1], -1)[..., : image.shape[-1]]
-    frame_jvp = FRAME_JVP[type(loss)]
+    frame_jvp = TWINS[type(loss)][0]
     total = sum(
         (float(frame_jvp(loss, i, t, d)) for i, t, d in zip(image, target, tangent, strict=True)),
         start=0.0,
@@ -125,7 +115,7 @@ def loss_vjp(
     [0.08333333 0.08333333 0.08333333]
     """
     image, target = matched(loss, images, targets)
-    frame_vjp = FRAME_VJP[type(loss)]
+    frame_vjp = TWINS[type(loss)][1]
     adj_images, frames = blank_adjoint(images, image)
     parts = list(by_parts(loss, image, target, frames))
     for i, t, adj_i in parts:
@@ -322,20 +312,14 @@ def soft_iou_vjp(loss, image, target, adj):
     return adj_image
 
 
-FRAME_JVP: dict[type, Callable] = {
-    Mse: mse_jvp,
-    Huber: huber_jvp,
-    PyramidMse: pyramid_mse_jvp,
-    SoftIou: soft_iou_jvp,
-}
-FRAME_VJP: dict[type, Callable] = {
-    Mse: mse_vjp,
-    Huber: huber_vjp,
-    PyramidMse: pyramid_mse_vjp,
-    SoftIou: soft_iou_vjp,
-}
-
-
 def like_images(name, value, images):
     """Return `value` as an array of the shape of `images`."""
     return checks.array(name, value, np.shape(images), dtype=np.asarray(images).dtype)
+
+
+TWINS: dict[type, tuple[Callable, Callable]] = {
+    Mse: (mse_jvp, mse_vjp),
+    Huber: (huber_jvp, huber_vjp),
+    PyramidMse: (pyramid_mse_jvp, pyramid_mse_vjp),
+    SoftIou: (soft_iou_jvp, soft_iou_vjp),
+}

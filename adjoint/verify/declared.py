@@ -10,7 +10,7 @@ import inspect
 
 import adjoint.losses
 from adjoint.forces.registry import forces as public_forces
-from adjoint.render.losses import FRAME_VJP
+from adjoint.render.losses import TWINS as IMAGE_TWINS
 from adjoint.render.shape_losses import TWINS as SHAPE_TWINS
 from adjsim.reduced.double_pendulum import DoublePendulum
 from adjsim.reduced.pendulum import PendulumState
@@ -49,7 +49,7 @@ def declared_parameters() -> set[tuple[str, str]]:
     rendered = {
         (kind.__name__, field.name) for kind in RENDERED for field in dataclasses.fields(kind)
     }
-    image_losses = {(loss.__name__, "images") for loss in FRAME_VJP}
+    image_losses = {(loss.__name__, "images") for loss in IMAGE_TWINS}
     image_losses |= {(loss.__name__, "x") for loss in SHAPE_TWINS}
     state_losses = {
         (name.removesuffix("_vjp"), parameter)

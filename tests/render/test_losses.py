@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from adjoint.render.losses import loss_jvp, loss_vjp, residuals, residuals_jvp, residuals_vjp
-from render.losses import Huber, Mse, PyramidMse, SoftIou, reduce_half, reduce_matrix
+from adjoint.render.losses import loss_jvp, loss_vjp, residuals_jvp, residuals_vjp
+from render.losses import Huber, Mse, PyramidMse, SoftIou, reduce_half, reduce_matrix, residuals
 
 
 EPS = np.finfo(np.float64).eps
