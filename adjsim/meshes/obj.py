@@ -15,12 +15,9 @@ KINDS = {"v": "vertices", "vt": "texture coordinates", "vn": "normals"}
 
 
 def check_corners(path: Path) -> None:
-    """Raise on a face of an .obj file that names something it does not have.
+    """Raise a ValueError if a face of an .obj file names something the file does not have.
 
-    Raises
-    ------
-    ValueError
-        With the number of the line, what is there, and what it names.
+    It has the number of the line, what is there, and what it names.
     """
     text = path.read_text(encoding="utf-8", errors="replace")
     counts = dict.fromkeys(KINDS, 0)

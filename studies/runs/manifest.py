@@ -35,9 +35,8 @@ SHOWN = 5  # differences that a message names
 MISSING = "nothing"
 
 
-@cache
 def _code_hash() -> str:
-    """Return 16 hex digits of the Python sources of all packages, when this was first called."""
+    """Return 16 hex digits of the Python sources of all packages."""
     root = Path(__file__).resolve().parents[2]
     digest = hashlib.sha256()
     for package in PACKAGES:
