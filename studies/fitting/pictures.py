@@ -88,7 +88,7 @@ def shown(
     for path in file.free:
         if path.endswith(VERTICES) and f"bodies.{path.removesuffix(VERTICES)}.mesh" in file.truth:
             _add_shape(out, made, problem, theta, path=path)
-        elif path.endswith(TEXELS) and path in problem.all_values(theta):
+        elif path.endswith(TEXELS) and path in problem._values(theta):
             _add_texture(out, made, problem, theta, path=path)
     return out
 
@@ -110,13 +110,13 @@ def _add_shape(
     faces = np.asarray(problem.built.meshes[name].faces)
     begun = prepared.everything
     meshes = {
-        "start": TriangleMesh(begun.all_values(begun.parameters.start)[path] - center, faces),
-        "fitted": TriangleMesh(problem.all_values(theta)[path] - center, faces),
+        "start": TriangleMesh(begun._values(begun.parameters.start)[path] - center, faces),
+        "fitted": TriangleMesh(problem._values(theta)[path] - center, faces),
         "hidden": TriangleMesh(
             start_surfaces(hidden)[name] - center, np.asarray(hidden.meshes[name].faces)
         ),
     }
-    cameras = [film.camera_at(problem.all_values(theta)) for film in films]
+    cameras = [film.camera_at(problem._values(theta)) for film in films]
     unseen = _between(cameras)
     distance, apart = _distance(meshes["fitted"], meshes["hidden"])
     measured = {DISTANCE: distance}
@@ -167,7 +167,7 @@ def _add_hull(
         out.findings.append(
             f"The surface of {name} from views holds {more:+.1%} more than the true mesh. {apart}"
         )
-    cameras = [film.camera_at(problem.all_values(theta)) for film in films]
+    cameras = [film.camera_at(problem._values(theta)) for film in films]
     chosen = cameras[:: -(-len(cameras) // MOST_VIEWS)]
     look = {
         "name": f"hull-{name}",
@@ -211,7 +211,7 @@ def _add_texture(
     *,
     path: str,
 ) -> None:
-    fitted = problem.all_values(theta)[path]
+    fitted = problem._values(theta)[path]
     shape, surfaces = fitted.shape[:2], start_surfaces(problem.built)
     matrices = felt_by(problem.observers, surfaces, path)
     seen = np.zeros(shape, bool)
