@@ -70,7 +70,7 @@ def fields_shown(
         low = min(float(np.nanmin(each)) for each in painted.values())
         high = max(float(np.nanmax(each)) for each in painted.values())
         place = surfaces[body][None] - film.center
-        view = film.camera_at(problem._values(theta))
+        view = film.camera_at(problem.all_values(theta))
         height, width = film.size
         size = (FIELD_ROWS, max(round(FIELD_ROWS * width / height), 1))
         rasterizer = replace(page_rasterizer(FIELD_ROWS), background=(1.0, 1.0, 1.0))
@@ -161,7 +161,7 @@ def write_seen(
     for observer, at in zip(problem.observers, samplings, strict=True):
         _write_points(folder, observer, fitted[observer.name], observer.seen(moved, at))
     films, longest, thumbnail = [], 0, None
-    values, truth = problem._values(theta), None
+    values, truth = problem.all_values(theta), None
     if prepared.hidden is not None and prepared.true_values is not None:
         truth = prepared.hidden, {**prepared.hidden.fixed, **prepared.true_values}
     for observer in problem.observers:
@@ -303,7 +303,7 @@ def cameras_json(
     `moved` is how many standard deviations of its prior a part of it moved at most, and `most`
     which one.
     """
-    values, parameters = problem._values(theta), problem.parameters
+    values, parameters = problem.all_values(theta), problem.parameters
     out = {}
     for observer in problem.observers:
         path, camera, center = observer.camera_path, observer.camera, observer.center

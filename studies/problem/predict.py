@@ -93,7 +93,7 @@ class ScenePredictor:
 
     def with_steps_for(self, theta: np.ndarray) -> Self:
         """Return the problem with a time step that suits the stiffness at theta."""
-        return self._stepped(self._values(theta))
+        return self._stepped(self.all_values(theta))
 
     def with_rounded_steps(self, theta: np.ndarray) -> Self:
         """Return the problem with a time step that suits theta, and that many thetas share."""
@@ -106,23 +106,23 @@ class ScenePredictor:
 
     def steps_are_long(self, theta: np.ndarray) -> bool:
         """Whether the time step is too long for theta."""
-        system, _ = system_at(self.built, self._values(theta), self.steps.dt)
+        system, _ = system_at(self.built, self.all_values(theta), self.steps.dt)
         return self.steps.are_long(system)
 
     def steps_are_short(self, theta: np.ndarray) -> bool:
         """Whether longer time steps would do for theta as well."""
-        system, _ = system_at(self.built, self._values(theta), self.steps.dt)
+        system, _ = system_at(self.built, self.all_values(theta), self.steps.dt)
         return self.steps.are_short(system)
 
     # Forward
 
-    def _values(self, theta: np.ndarray) -> dict[str, np.ndarray]:
+    def all_values(self, theta: np.ndarray) -> dict[str, np.ndarray]:
         """Return every value that is not the scene's own, by path."""
         return {**self.fixed, **self.parameters.scene_values(theta)}
 
     def moment(self, theta: np.ndarray) -> Moment:
         """Return the values, the motion, and where the instants of each observation lie."""
-        values = self._values(theta)
+        values = self.all_values(theta)
         return values, *self._moment_of(values)
 
     def _moment_of(self, values: Mapping[str, np.ndarray]) -> tuple[Motion, list[Sampling]]:

@@ -244,6 +244,6 @@ def test_a_shape_is_found_from_photographs_with_colour_and_light_guessed(tmp_pat
     file = scene_from_dict({**tables, "free": {"thing.vertices": {}}}, tmp_path)
     _, found = solved(file, run)
     assert found.verdict.is_found
-    x = found.problem._values(found.result.theta)["thing.vertices"]
+    x = found.problem.all_values(found.result.theta)["thing.vertices"]
     mesh = TriangleMesh(x, np.asarray(found.problem.built.meshes["thing"].faces))
     assert chamfer(*[surface_points(one) for one in (mesh, shape("cube"))]) < 0.06

@@ -24,7 +24,7 @@ def ball():
 
 def values_of(made):
     problem = made.everything
-    return problem._values(problem.parameters.start)
+    return problem.all_values(problem.parameters.start)
 
 
 def page_of(made, film, file):
