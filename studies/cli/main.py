@@ -172,9 +172,9 @@ def run(  # noqa: PLR0913 -- the options of a command
         print(folder.file(name).read_text("utf-8"), end="")
 
 
-def _begin(text: str) -> None:
+def _begin(text: str, *, everywhere: bool = False) -> None:
     """Say on a terminal what begins, before the seconds that importing and reading take."""
-    if sys.stderr.isatty():
+    if everywhere or sys.stderr.isatty():
         print(f"{text} ...", file=sys.stderr, flush=True)
 
 
