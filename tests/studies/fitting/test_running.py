@@ -84,6 +84,7 @@ def test_the_verdict_comes_first(finished):
     body = report[report.index("<body") :].replace("<wbr>", "")
     begun = result["verdict"]["reason"].partition("`")[0]  # keys of a scene file are set as code
     assert body.index(begun) < body.index("The answer")
+    assert "<small>found</small>" in body  # below the number
 
 
 def test_a_run_leaves_a_whole_folder(finished):
