@@ -44,9 +44,12 @@ class Sweep(ABC):
 class Tangent(ABC):
     """A direction on its way from the initial state to the last frame."""
 
-    @abstractmethod
+    initial: Sequence[Any]  # the tangent of the initial state, by field
+
     def load(self, tan_fields: Fields, row: int) -> None:
         """Write the tangent of the initial state to a row."""
+        for field, values in zip(tan_fields, self.initial, strict=True):
+            field[row] = values
 
     @abstractmethod
     def advance(self, k0: int, rows: np.ndarray, fields: Fields, tan_fields: Fields) -> None:

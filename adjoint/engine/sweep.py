@@ -228,11 +228,6 @@ class ModelTangent(Tangent):
         if isinstance(s, CpuStepper):
             self.calls = tangent_calls(s.packed, s.dtype, with_rest=packed.consts.size > 0)
 
-    def load(self, tan_fields: Fields, row: int) -> None:
-        """Write the tangents of the initial state to a row."""
-        for field, values in zip(tan_fields, self.initial, strict=True):
-            field[row] = values
-
     def advance(self, k0: int, rows: np.ndarray, fields: Fields, tan_fields: Fields) -> None:
         """Run from state k0, in compiled code from the first step to the last."""
         s, run_on = self.stepper, self.run_on_cpu

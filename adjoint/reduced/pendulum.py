@@ -107,11 +107,6 @@ class PendulumTangent(Tangent):
             stepper.on_device(rows.reshape(-1, twin.kind.n_angles)),
         )
 
-    def load(self, tan_fields: Fields, row: int) -> None:
-        """Write the tangents of angles and rates to a row."""
-        for field, values in zip(tan_fields, self.initial, strict=True):
-            field[row] = values
-
     def advance(self, k0: int, rows: np.ndarray, fields: Fields, tan_fields: Fields) -> None:
         """Run from state k0, in compiled code from the first step to the last."""
         s = self.stepper

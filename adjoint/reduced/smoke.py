@@ -120,11 +120,6 @@ class SmokeTangent(Tangent):
             stepper.xp.asarray(tangents.get(path, np.zeros(values[path].shape))) for path in STATE
         ]
 
-    def load(self, tan_fields: Fields, row: int) -> None:
-        """Write the tangents of velocity and density to a row."""
-        for field, values in zip(tan_fields, self.initial, strict=True):
-            field[row] = values
-
     def advance(self, k0: int, rows: np.ndarray, fields: Fields, tan_fields: Fields) -> None:
         """Run from state k0."""
         s = self.stepper

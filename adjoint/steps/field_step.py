@@ -98,11 +98,6 @@ class FieldTangent(Tangent):
     def pushed(self, k: int, before: States, end: States, tan: States) -> States:
         """Return the tangent of the state at the end of step k, given that before it."""
 
-    def load(self, tan_fields: Fields, row: int) -> None:
-        """Write the tangents of the initial state to a row."""
-        for field, tangents in zip(tan_fields, self.initial, strict=True):
-            field[row] = tangents
-
     def advance(self, k0: int, rows: np.ndarray, fields: Fields, tan_fields: Fields) -> None:
         """Run from state k0."""
         s, states, tangents = self.stepper, States(*fields), States(*tan_fields)
