@@ -182,7 +182,8 @@ def skin_of(source: Source, volume: TetMesh) -> tuple[scipy.sparse.csr_array, Tr
     if source.mesh is volume:
         surface = volume.surface()
         identity: Any = scipy.sparse.csr_array(scipy.sparse.eye_array(volume.n_points))
-        return identity[surface.nodes], TriangleMesh(volume.points[surface.nodes], surface.local_faces)
+        drawn = TriangleMesh(volume.points[surface.nodes], surface.local_faces)
+        return identity[surface.nodes], drawn
     assert isinstance(source.mesh, TriangleMesh)
     return embedding(volume, source.mesh.points), source.mesh
 
