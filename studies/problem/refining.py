@@ -49,7 +49,8 @@ def refined_problem(problem: SceneProblem, scene: declared.Scene) -> SceneProble
         np.arange(built.nodes[name].start, built.nodes[name].start + before.stop - before.start)
         for name, before in problem.built.nodes.items()
     ]
-    matrix = scipy.sparse.eye_array(len(built.state.x), format="csr")[np.concatenate(rows)]
+    identity: Any = scipy.sparse.csr_array(scipy.sparse.eye_array(len(built.state.x)))
+    matrix = identity[np.concatenate(rows)]
     observers = tuple(observer.refined(matrix) for observer in problem.observers)
     return replace(problem, built=built, observers=observers)
 

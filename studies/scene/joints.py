@@ -288,8 +288,8 @@ def joint_marks(
             drawn = soft.skin @ soft.points
             places = soft.points[_pinned(name, joint, soft)]
             near = np.argmin(np.linalg.norm(places[:, None] - drawn, axis=2), axis=1)
-            picked = scipy.sparse.eye_array(len(drawn), format="csr")[near]
-            marks[name] = JointMark(soft.name, picked, None)
+            identity: Any = scipy.sparse.csr_array(scipy.sparse.eye_array(len(drawn)))
+            marks[name] = JointMark(soft.name, identity[near], None)
             continue
         body = of_bodies[ends_of(joint.between)[1]]
         drawn = body.bodies.meshes[0].points

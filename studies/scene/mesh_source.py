@@ -178,8 +178,9 @@ def skin_of(source: Source, volume: TetMesh) -> tuple[scipy.sparse.csr_array, Tr
     """Return S, the drawn vertices over the nodes, and the surface of these vertices at rest."""
     if source.mesh is volume:
         surface = volume.surface()
-        skin = scipy.sparse.eye_array(volume.n_points, format="csr")[surface.nodes]
-        return skin, TriangleMesh(volume.points[surface.nodes], surface.local_faces)
+        identity: Any = scipy.sparse.csr_array(scipy.sparse.eye_array(volume.n_points))
+        drawn = TriangleMesh(volume.points[surface.nodes], surface.local_faces)
+        return identity[surface.nodes], drawn
     assert isinstance(source.mesh, TriangleMesh)
     return embedding(volume, source.mesh.points), source.mesh
 
