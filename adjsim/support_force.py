@@ -134,26 +134,10 @@ class SupportForce:
 
 
 class GripForce(SupportForce):
-    """The force that holds some nodes of a model.
+    """The force that holds some pinned nodes of a model, (n,), whose forces are added up.
 
-    Parameters
-    ----------
-    model : Model
-    state : State
-        Where the rollout began.
-    nodes : array_like
-        Pinned nodes, whose forces are added up, (n,).
-    dt : float
-        Step of the rollout [s].
-    n_steps : int
-        Of the rollout.
-    step : TimeStep, optional
-        That it takes. None: the nodes rest, as in an equilibrium.
-
-    Raises
-    ------
-    ValueError
-        If a node is not pinned, or named twice.
+    `state` is where a rollout of `n_steps` steps of `dt` [s] began, which `step` takes; None: the
+    nodes rest, as in an equilibrium. Raise a ValueError if a node is not pinned, or named twice.
     """
 
     def __init__(
@@ -171,19 +155,10 @@ class GripForce(SupportForce):
 
 
 class ObstacleForce(SupportForce):
-    """The force of an obstacle on what touches it.
+    """The force of an obstacle on what touches it, by the names of its contacts in the model.
 
-    Parameters
-    ----------
-    contacts : iterable of str
-        The names of its contacts among the forces of the model.
-    model, state, dt, n_steps, step
-        As of `GripForce`.
-
-    Raises
-    ------
-    ValueError
-        If a name is that of no contact with an obstacle.
+    The other arguments are those of `GripForce`. Raise a ValueError if a name is that of no contact
+    with an obstacle.
     """
 
     def __init__(

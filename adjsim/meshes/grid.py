@@ -82,22 +82,13 @@ def box_tets(
 def grid_tets(
     index: np.ndarray, *, tets_per_cell: int = 5, filled: np.ndarray | None = None
 ) -> np.ndarray:
-    """Cut the cells of a grid of points into tetrahedra.
+    """Cut the cells of a grid of points into tetrahedra, (n_tets, 4) int64.
 
-    Parameters
-    ----------
-    index : ndarray
-        Number of the point at each place of the grid, (n_x + 1, n_y + 1, n_z + 1) int. An
-        axis whose last plane repeats the numbers of the first is a ring.
-    tets_per_cell : int
-        5 (alternating; around a ring an even number of cells) or 6 (all cells alike).
-    filled : ndarray, optional
-        Mask of the cells that are there, (n_x, n_y, n_z) bool. None: all.
-
-    Returns
-    -------
-    ndarray
-        (n_tets, 4) int64, positive where the three axes form a right-handed frame.
+    `index`, (n_x + 1, n_y + 1, n_z + 1) int, is the number of the point at each place of the grid;
+    an axis whose last plane repeats the numbers of the first is a ring. `tets_per_cell` is 5
+    (alternating; around a ring an even number of cells) or 6 (all cells alike). `filled` is a mask
+    of the cells that are there, (n_x, n_y, n_z) bool; None: all. Tetrahedra are positive where the
+    three axes form a right-handed frame.
     """
     index = checks.integers("index", index, ("n_x + 1", "n_y + 1", "n_z + 1"))
     counts = tuple(n - 1 for n in index.shape)

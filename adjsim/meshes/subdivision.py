@@ -84,17 +84,7 @@ class Subdivision(Generic[M]):
 
 
 def subdivided(mesh: M) -> Subdivision[M]:
-    """Return the mesh twice as fine.
-
-    Parameters
-    ----------
-    mesh : TetMesh or TriangleMesh
-
-    Returns
-    -------
-    Subdivision
-        With eight times as many tetrahedra, or four times as many triangles.
-    """
+    """Return the mesh twice as fine: eight times the tetrahedra, or four times the triangles."""
     if isinstance(mesh, TetMesh):
         points, local, ends = _with_midpoints(mesh.points, mesh.tets, EDGES)
         a, b = (points[local[:, DIAGONALS[:, k]]] for k in (0, 1))
