@@ -72,14 +72,8 @@ class Schedule(ABC):
     def choose(self, n_steps: int, bytes_per_state: int, segment_price: float = 0.0) -> "Schedule":
         """Return the schedule itself, or the one that a `MemoryBudget` takes.
 
-        Parameters
-        ----------
-        n_steps : int
-            Number of steps, at least 0.
-        bytes_per_state : int
-            Size of one state [bytes].
-        segment_price : float
-            How many forward steps take as long as what reversing a segment takes beside its steps.
+        `bytes_per_state` is the size of one state [bytes], `segment_price` how many forward steps
+        take as long as what reversing a segment takes beside its steps.
         """
         del segment_price
         checks.whole("n_steps", n_steps, 0)

@@ -23,17 +23,9 @@ from adjsim.meshes.hinges import mesh_hinges
 
 
 class ShapeLoss(ABC):
-    """A regulariser of the vertices of a mesh.
+    """A regulariser of the vertices of a mesh, whose faces are (n_faces, 3) corner vertices.
 
-    Parameters
-    ----------
-    faces : array_like
-        Corner vertices of each face, (n_faces, 3) integers.
-
-    Raises
-    ------
-    ValueError
-        If the faces are no triangles of different corners, or there are none.
+    Raise a ValueError if the faces are no triangles of different corners, or there are none.
     """
 
     faces: np.ndarray

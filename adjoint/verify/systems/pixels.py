@@ -66,9 +66,9 @@ def picture_problem(build: Callable[[], Picture]) -> Problem:
 
     def margins(values: Values) -> np.ndarray:
         moved = picture.at(changed(values, point))
-        scene, _, *others = moved.arguments
-        parts = [picture_margins(scene, view, *others) for view in moved.views.values()]
-        return np.concatenate(parts)
+        scene, _, soft, vertices, size = moved.arguments
+        views = moved.views.values()
+        return np.concatenate([picture_margins(scene, v, soft, vertices, size) for v in views])
 
     return Problem(
         point=point,
