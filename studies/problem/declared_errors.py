@@ -225,8 +225,9 @@ class _Declared:
         paths = [f"{name}.nu" for name in names]
         if self._fixed(paths[0]):
             most = 0.5 * (0.5 - float(self.built.values[paths[0]].value))  # below 0.5 with it
-            chosen = min(CHOSEN_POISSON if body.nu is None else POISSON, max(most, 0.0))
-            error = _Error(f"{key}.nu_error", body.nu_error, chosen, "-")
+            nu, given = (getattr(body, which) for which in ("nu", "nu_error"))
+            chosen = min(CHOSEN_POISSON if nu is None else POISSON, max(most, 0.0))
+            error = _Error(f"{key}.nu_error", given, chosen, "-")
             yield from self._components(paths, f"nu of `{shared}`", error)
         if isinstance(body, declared.Cloth) and f"{names[0]}.E" in self.built.values:
             error = _Error(f"{key}.thickness_error", body.thickness_error, THICKNESS)
