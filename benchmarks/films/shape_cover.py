@@ -50,7 +50,8 @@ def cover_rows(folder: Path, name: str, count: int) -> list[tuple[str, ...]]:
     problem = problem.with_steps_for(theta)
     J, of_shape = problem.residuals_and_jacobian(theta)[1], f"{name}.shape"
     products = problem.products_with(theta, J, [of_shape])[of_shape]
-    D = -problem.parameters.natural_jacobian(theta) @ np.linalg.solve(J.T @ J, products)
+    rates = problem.parameters.natural_rates(theta)
+    D = -rates[:, None] * np.linalg.solve(J.T @ J, products)
     D = D[: len(NUMBERS)]
     D[0] /= values["E"] * np.log(10.0)
     built: Any = problem.built

@@ -408,7 +408,7 @@ def budget_at(
     )
     more = errors.covariance * (QUANTILE / intervals.quantile) ** 2
     intervals = widened(intervals, parameters, theta, more, source=DECLARED)
-    rate = np.abs(np.diag(parameters.natural_jacobian(theta)))
+    rate = np.abs(parameters.natural_rates(theta))
     scale = np.maximum(value_scale(parameters, theta), 1e-300)
     # a logarithm counts as the part of the value that it is
     to_part = np.where(is_log(parameters), 1.0, rate / scale)[chosen] * intervals.quantile

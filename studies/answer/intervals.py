@@ -300,8 +300,7 @@ def natural_interval(
     The interval of a value that its transform keeps positive is one of its logarithm.
     """
     value = parameters.natural(theta)
-    D = parameters.natural_jacobian(theta)
-    spread = quantile * _deviation(D @ covariance @ D.T)
+    spread = quantile * np.abs(parameters.natural_rates(theta)) * _deviation(covariance)
     positive = is_log(parameters)
     with np.errstate(over="ignore"):  # not determined at all: from 0 to infinity
         factor = np.exp(np.where(positive, spread / np.where(positive, value, 1.0), 0.0))

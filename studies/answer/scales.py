@@ -22,7 +22,7 @@ def value_scale(parameters: Parameters, theta: np.ndarray) -> np.ndarray:
 
 def theta_scale(parameters: Parameters, theta: np.ndarray) -> np.ndarray:
     """Return the scale of theta, `(p,)`: 1 for a logarithm, otherwise that of the value."""
-    rate = np.abs(np.diag(parameters.natural_jacobian(theta)))
+    rate = np.abs(parameters.natural_rates(theta))
     in_theta = value_scale(parameters, theta) / np.maximum(rate, 1e-300)
     return np.where(is_log(parameters), 1.0, in_theta)
 

@@ -187,7 +187,7 @@ def determined(problem: SceneProblem, theta: np.ndarray, expected: Intervals) ->
     scale, (low, high) = _scale(problem, theta), expected.model
     value = parameters.natural(theta)
     half = np.where(is_log(parameters), high - value, (high - low) / 2.0)
-    relative = half / (scale * np.diag(parameters.natural_jacobian(theta)))
+    relative = half / (scale * parameters.natural_rates(theta))
     units = parameters.each([free.unit for free in parameters.free])
     numbers = {
         parameters.labels[i]: {

@@ -190,10 +190,10 @@ class Parameters:
         pairs = zip(self.parts(theta), self.parts(tan_theta), strict=True)
         return {free.path: free.transform.rate(block) * tan for (free, block), (_, tan) in pairs}
 
-    def natural_jacobian(self, theta: np.ndarray) -> np.ndarray:
-        """Return d natural / d theta, `(size, size)`: it is diagonal."""
+    def natural_rates(self, theta: np.ndarray) -> np.ndarray:
+        """Return the diagonal of d natural / d theta, `(size,)`: nothing stands beside it."""
         tangents = self.natural_tangents(theta, np.ones(self.size))
-        return np.diag(np.concatenate([np.ravel(tan) for tan in tangents.values()]))
+        return np.concatenate([np.ravel(tan) for tan in tangents.values()])
 
     def gradient(self, theta: np.ndarray, adjoints: Mapping[str, Any]) -> np.ndarray:
         """Return the gradient in theta from cotangents of the natural values by path."""

@@ -59,7 +59,7 @@ def test_a_rate_of_frames_changes_a_free_flight_as_its_closed_form_says():
     found = changes(made)
     assert set(found) == {"observations.marks.fps_error"}
     problem = made.everything
-    rate = np.diag(problem.parameters.natural_jacobian(problem.parameters.start))
+    rate = problem.parameters.natural_rates(problem.parameters.start)
     moved = rate * found["observations.marks.fps_error"]
     slope = 0.02 / (1.0 - (STEP * 0.02) ** 2)  # of 1/(1 + q), by central differences
     np.testing.assert_allclose(moved, slope * np.array([1.0, 2.0, 0.5]), rtol=1e-6)
@@ -70,7 +70,7 @@ def test_a_place_of_the_start_turns_into_velocity_by_least_squares():
     problem = made.everything
     times = problem.observers[0].times
     expected = 0.01 * times.sum() / np.square(times).sum()  # of the fit of v t to a constant
-    rate = np.diag(problem.parameters.natural_jacobian(problem.parameters.start))
+    rate = problem.parameters.natural_rates(problem.parameters.start)
     moved = rate * changes(made)["bodies.cube.position_error"]
     np.testing.assert_allclose(moved, expected, rtol=1e-6)
 
@@ -171,7 +171,7 @@ def test_the_speed_of_what_slides_follows_the_friction_that_was_declared():
     made = tracked(body, {"cube.velocity[0]": {}}, obstacles={"floor": floor})
     problem = made.everything
     times = problem.observers[0].times
-    rate = np.diag(problem.parameters.natural_jacobian(problem.parameters.start))
+    rate = problem.parameters.natural_rates(problem.parameters.start)
     moved = rate * changes(made)["obstacles.floor.friction_error"]
     # 0.03 g t^2/2 by v t, least squares
     expected = 0.03 * 9.81 / 2.0 * (times**3).sum() / (times**2).sum()

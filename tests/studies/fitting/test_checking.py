@@ -89,7 +89,7 @@ def tracks():
 def test_the_expected_noise_of_points_is_their_error(tracks):
     problem, J = tracks
     (observer,) = problem.observers
-    D = np.diag(problem.parameters.natural_jacobian(problem.parameters.start))
+    D = problem.parameters.natural_rates(problem.parameters.start)
     found = expected_covariance(problem, problem.parameters.start, J)
     assert found is not None
     deviation = D * np.sqrt(np.diag(found))

@@ -94,7 +94,7 @@ class Swing:
             "decay": -value["a"] * wave.imag * self.times,
         }
         by_path = np.stack([slopes[path] for path in self.parameters.paths], axis=1)
-        jacobian = by_path @ self.parameters.natural_jacobian(theta)
+        jacobian = by_path * self.parameters.natural_rates(theta)
         return self.residuals(theta), jacobian / np.sqrt(self.n_frames)
 
     def loss_and_gradient(self, theta):
