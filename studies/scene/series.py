@@ -29,6 +29,14 @@ class Series:
     values: np.ndarray
 
     def course(self, dt: float, values: np.ndarray | None = None) -> Signal:
+        """Return it over the steps of dt [s], whatever `values` the system has."""
+        return Signal(self.times / dt, self.values)
+
+
+class FreeSeries(Series):
+    """A series whose values a scene may change."""
+
+    def course(self, dt: float, values: np.ndarray | None = None) -> Signal:
         return Signal(self.times / dt, self.values if values is None else values)
 
 

@@ -22,7 +22,7 @@ from studies.scene.filming import HangingRods
 from studies.scene.looks import material_of
 from studies.scene.maps import ParameterMap, Scaled, Value, all_targets, values_of
 from studies.scene.mesh_source import tried
-from studies.scene.series import Series, read_series
+from studies.scene.series import FreeSeries, read_series
 
 
 DEGREE = np.pi / 180.0
@@ -62,7 +62,7 @@ def make_pendulum(
     links_have = ("length", "mass", "center_of_mass", "inertia", "damping", "friction")
     weight = float(np.sum(body.mass or links) * gravity[1] * np.sum(body.length))  # [N m]
     if isinstance(body.torque, str):
-        series = {"torque": Series(*read_series(f"{key}.torque", body.torque, {links}))}
+        series = {"torque": FreeSeries(*read_series(f"{key}.torque", body.torque, {links}))}
         torque = series["torque"].values
     else:
         series, torque = {}, of_links(body.torque, 0.0)
