@@ -62,7 +62,7 @@ class Instances:
 
     def search(self, folder: RunFolder, progress: EvaluationProgress, k: int) -> dict[str, Any]:
         """Return the record of instance k, which leaves its logs and its scene in the folder."""
-        fit, subfolder = self.make(k), RunFolder(folder.path / place(k))
+        fit, subfolder = self.make(k), RunFolder(folder.path / _place(k))
         subfolder.write_text(STUDY, to_toml(fit.file))
         solved = fit.solve(subfolder, progress)
         return {
@@ -106,7 +106,7 @@ class Instances:
         with EvaluationProgress(budget) as progress:
             records = [self.record(folder, progress, k) for k in range(count)]
             lines, worst = self.sum_up(folder, records)
-            fit, logs_in = self.make(worst), place(worst)
+            fit, logs_in = self.make(worst), _place(worst)
             progress.prefix = f"instance {worst} once more, from its log"
             progress.begin()
             within = RunFolder(folder.path / logs_in)
@@ -156,13 +156,13 @@ def _run_apart(job: Instances, k: int) -> dict[str, bytes]:
         return {file.relative_to(folder.path).as_posix(): file.read_bytes() for file in files}
 
 
-def place(k: int) -> str:
+def _place(k: int) -> str:
     """Return where in the run folder instance k keeps its logs and its result."""
     return f"instances/{k:03d}"
 
 
 def _result_name(k: int) -> str:
-    return f"{place(k)}/{run_folder.RESULT}"
+    return f"{_place(k)}/{run_folder.RESULT}"
 
 
 def _errors(fit: SceneFit, solved: Solution) -> dict[str, Any]:

@@ -58,12 +58,12 @@ def environment() -> dict[str, Any]:
     return {
         "code": CODE,
         "kernels": "as Python" if backend.JIT_DISABLED else "compiled",
-        "processor": processor_kind(),
+        "processor": _processor_kind(),
         "versions": {"python": python, **{name: version(name) for name in NUMERICAL}},
     }
 
 
-def processor_kind() -> str:
+def _processor_kind() -> str:
     """Return the kind of processor that kernels and linear algebra are made for."""
     import scipy.linalg  # noqa: F401  loads SciPy's linear algebra beside NumPy's
     from llvmlite import binding

@@ -438,7 +438,7 @@ def _dressed(scene: Scene, built: BuiltScene) -> BuiltScene:
                 owner: Any = scene.bodies.get(name) or scene.obstacles[name]
                 colors = np.tile(owner.look.color, (len(mesh.faces), 1))
                 meshes[name] = replace(mesh, face_colors=colors)
-    return replace(built, meshes=meshes, subjects=subjects, lights=lights_of(scene))
+    return replace(built, meshes=meshes, subjects=subjects, lights=_lights_of(scene))
 
 
 def _alone(scene: Scene, name: str, body: Pendulum | Smoke) -> BuiltScene:
@@ -459,11 +459,11 @@ def _alone(scene: Scene, name: str, body: Pendulum | Smoke) -> BuiltScene:
     system, state, values, maps, series = make_pendulum(name, body, scene.world.gravity)
     mesh, rods = drawn_pendulum(name, body)
     return BuiltScene(
-        system, state, values, maps, {name: mesh}, {name: rods}, lights_of(scene), varying=series
+        system, state, values, maps, {name: mesh}, {name: rods}, _lights_of(scene), varying=series
     )
 
 
-def lights_of(scene: Scene) -> dict[str, Lit]:
+def _lights_of(scene: Scene) -> dict[str, Lit]:
     """Return the lights of a scene; "sun", the default one, where there is none."""
     lights = scene.lights or {"sun": Light()}
     return {name: _light(light) for name, light in lights.items()}
