@@ -7,6 +7,7 @@ import numpy as np
 
 from adjoint.forces.element import ForceTwin, TwinKind
 from adjoint.forces.registry import register
+from adjoint.series import series_rows_vjp
 from adjsim.forces.external import EXTERNAL, ExternalForces, windowed
 from adjsim.jit.backend import device_fn, lit
 from adjsim.series import series_rows
@@ -31,9 +32,10 @@ class ExternalForcesTwin(ForceTwin[ExternalForces]):
     ) -> dict[str, np.ndarray]:
         """Pull row cotangents back to the force."""
         adj = windowed(adj_series, force.window, len(adj_series))
-        if len(series_rows(force.force, adj.shape[1:], len(adj))) == 1:
+        full_shape = adj_series.shape[1:]
+        if len(series_rows(force.force, full_shape, len(adj))) == 1:
             adj = adj.sum(axis=0, keepdims=True)  # a constant, also where a window repeats it
-        return super().pack_vjp(force, adj_params, adj)
+        return {"force": series_rows_vjp(force.force, full_shape, adj)}
 
 
 register(ExternalForces, ExternalForcesTwin(EXTERNAL_TWIN))

@@ -34,8 +34,8 @@ def test_other_values_are_those_of_the_picture_they_give(picture):
 
 
 def test_what_has_no_other_value_is_kept():
-    moved = SEVERAL.at({"camera.1.translation": (0.0, 0.0, -4.0)})
+    moved = SEVERAL.at({"camera.2.translation": (0.0, 0.0, -4.0)})
     assert moved.scene is SEVERAL.scene
     assert moved.camera[0] is VIEWS[0]
-    assert moved.camera[1] is not VIEWS[1]
+    assert moved.camera[2] is not VIEWS[2]
     assert isinstance(pixels.over().at({}).camera, Camera)
