@@ -30,7 +30,7 @@ from studies.scene.reading import scene_from_dict
 
 NOISE = 1.0 / 255.0  # of a pixel, where white is 1
 HEADER = ("scene", "number", "films", "intervals that hold the truth", "without the floor",
-          "median error", "median half-width", "*found*")  # fmt: skip
+          "median error", "*found*", "median half-width of these")  # fmt: skip
 CAMERA = {"fov_y": 34.0, "fit": False}
 LOOK = {"color": [0.8, 0.4, 0.2], "fit": False}
 
@@ -152,14 +152,14 @@ def main(
         results = [measured(name, seed) for seed in range(films)]
         for label in results[0]:
             each = [result[label] for result in results]
+            widths = [result["half_width"] for result in each if result["found"]]
             held = {key: sum(result[key] for result in each) for key in shares}
             for key, count in held.items():
                 shares[key].append(count / films)
             rows.append((
                 name, f"`{label}`", f"{films}", *map(str, held.values()),
-                *(f"{100 * np.median([result[key] for result in each]):.2g} %"
-                  for key in ("error", "half_width")),
-                f"{sum(result['found'] for result in each)}",
+                f"{100 * np.median([result['error'] for result in each]):.2g} %",
+                f"{len(widths)}", f"{100 * np.median(widths):.2g} %" if widths else "",
             ))  # fmt: skip
             typer.echo("  ".join(rows[-1]))
     share, calibrated = (f"{100 * np.mean(each):.0f} %" for each in shares.values())
