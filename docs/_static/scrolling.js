@@ -6,6 +6,6 @@ addEventListener("load", () => {
       else target.removeAttribute("tabindex");
     }
   });
-  const boxes = "article :is(.highlight pre, div.math, .math-wrapper, .table-wrapper, .pictures)";
+  const boxes = "article :is(pre, div.math, .math-wrapper, .table-wrapper, .pictures)";
   document.querySelectorAll(boxes).forEach((box) => observer.observe(box));
 });
