@@ -1,12 +1,13 @@
 """Publish what `studies.paper.tables` and `studies.paper.model_errors` left in folders.
 
-    python -m studies.paper.tables 1 --paper-sizes --out runs/table-1
+    python -m studies.paper.tables 1 --out runs/table-1
+    python -m studies.paper.tables 1 --paper-sizes --out runs/paper-table-1
     python -m studies.paper.model_errors path-traced --out runs/traced
-    python -m benchmarks.paper_tables runs/table-1 runs/traced --data docs/data
+    python -m benchmarks.paper_tables runs/table-1 runs/paper-table-1 runs/traced --data docs/data
 
-A folder of table N, of the paper's sizes, is written as `paper-table-N.json`, one of model errors
-as `paper-model-errors.json`. Of a table that is still being made, given its `--number`, it is what
-each method has done so far.
+A folder of table N is written as `table-N.json`, of the paper's sizes as `paper-table-N.json`, one
+of model errors as `paper-model-errors.json`. Of a table of the paper's sizes that is still being
+made, given its `--number`, it is what each method has done so far.
 """
 
 from pathlib import Path
@@ -26,11 +27,11 @@ Rows = list[dict[str, Any]]
 
 
 def finished(
-    folder: RunFolder, number: int, seed: int
+    folder: RunFolder, number: int, seed: int, *, paper_sizes: bool
 ) -> dict[tuple[str, Method], list[TableCase]]:
     """Return the instances that are done, by scene and method."""
     out = {}
-    for scene, more in scenes_of(number, paper_sizes=True).items():
+    for scene, more in scenes_of(number, paper_sizes=paper_sizes).items():
         for method in Method:
             k, cases = 0, []
             while folder.has(record_name(case := TableCase(scene, more, seed, k), method)):
@@ -85,13 +86,15 @@ def main(
             typer.echo(record(data, "paper-model-errors", model_errors(result["kinds"]), command))
             continue
         which = result.get("table", number)
-        done = finished(folder, which, result.get("seed", seed))
+        paper_sizes = result.get("paper_sizes", True)
+        done = finished(folder, which, result.get("seed", seed), paper_sizes=paper_sizes)
         rows = [
             row for (_, method), cases in done.items() for row in summed_up(cases, method, folder)
         ]
         count = max(len(cases) for cases in done.values())
-        command = f"python -m studies.paper.tables {which} --paper-sizes --count {count}"
-        typer.echo(record(data, f"paper-table-{which}", {"table": table_rows(rows)}, command))
+        sizes, prefix = (" --paper-sizes", "paper-") if paper_sizes else ("", "")
+        command = f"python -m studies.paper.tables {which}{sizes} --count {count}"
+        typer.echo(record(data, f"{prefix}table-{which}", {"table": table_rows(rows)}, command))
 
 
 if __name__ == "__main__":
