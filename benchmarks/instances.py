@@ -26,7 +26,11 @@ COUNTS = {
     "links": 8, "tensile-test": 5, "beam": 1, "cradle": 1, "draped-cloth": 1, "sagging-beam": 1,
     "indentation": 1, "depth": 1, "light": 14, "camera": 20, "texture": 14, "shape": 20,
 }  # fmt: skip
-HEADER = ("scene", "instances", "number", "median", "worst", "evaluations", "published by gradSim")
+HEADER = (
+    "scene", "instances", "number", "median", "worst", "of them exact", "evaluations",
+    "published by gradSim",
+)  # fmt: skip
+EXACT = 1e-9  # a relative error of rounding, and of where a search stops
 
 
 def run(scene: str, count: int, out: Path) -> RunFolder:
@@ -48,7 +52,7 @@ def rows_of(scene: str, folder: RunFolder) -> list[tuple[str, ...]]:
         result = folder.read_json(RESULT)
         spent = str(result["evaluations"])
         return [
-            (scene, "1", f"`{row['name']}`", f"{row['relative_error']:.1g}", "", spent, "")
+            (scene, "1", f"`{row['name']}`", f"{row['relative_error']:.1g}", "", "", spent, "")
             for row in result["parameters"]
         ]
     table: dict[str, Any] = folder.read_json(INSTANCES)
@@ -57,8 +61,10 @@ def rows_of(scene: str, folder: RunFolder) -> list[tuple[str, ...]]:
     rows = []
     for row in table["parameters"]:
         published = "" if row["published"] is None else f"{row['published']:.1e}"
-        errors = (f"{row['median']:.1g}", f"{row['worst']:.1g}")
-        rows.append((scene, count, f"`{row['name']}`", *errors, spent, published))
+        errors = [ended["errors"][row["name"]]["mean"] for ended in table["records"]]
+        exact = str(sum(error <= EXACT for error in errors))
+        numbers = (f"{row['median']:.1g}", f"{row['worst']:.1g}", exact)
+        rows.append((scene, count, f"`{row['name']}`", *numbers, spent, published))
     return rows
 
 
