@@ -247,8 +247,8 @@ def _searched(case: TableCase, prepared: PreparedProblem) -> tuple[np.ndarray, f
     """Return where the search of the scene ends, without judging it.
 
     What was observed has no noise: a search whose loss is not that of rounding has ended in a wrong
-    optimum. Of a scene in `ATTEMPTS` it is then made again, with another coarse set and another start
-    within the ranges that hidden values are drawn from.
+    optimum. Of a scene in `ATTEMPTS` it is then made again, with another coarse set and from
+    another start within the ranges that hidden values are drawn from.
     """
     how, problem = case.file.search, prepared.problem
     rounding = EXACT * problem.loss_at(problem.parameters.start)
