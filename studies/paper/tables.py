@@ -136,7 +136,7 @@ HOOKED = {curtain.VELOCITY: (curtain.SLOWEST, curtain.FASTEST)}  # drawn by a ho
 SAMPLES, STEPS, DEVIATION, DECAY, RATE = 5, 125, 0.05, 0.925, 1e-3  # of REINFORCE
 STREAMS = {"reinforce": 102, "random": 101}  # of draws; those of the scene are of (seed, k) alone
 TINY = 1e-300
-ATTEMPTS = {"rigid-mass": 8, "rigid-contact": 8}  # of a search
+ATTEMPTS = {"rigid-mass": 8, "rigid-contact": 8, "cloth-velocity": 8}  # of a search
 EXACT = 1e-12  # part of the loss at the start, below which a search has not ended wrong
 
 
@@ -247,8 +247,8 @@ def _searched(case: TableCase, prepared: PreparedProblem) -> tuple[np.ndarray, f
     """Return where the search of the scene ends, without judging it.
 
     What was observed has no noise: a search whose loss is not that of rounding has ended in a wrong
-    optimum. That of a rigid body is then made again, with another coarse set and from another start
-    within the ranges that hidden values are drawn from.
+    optimum. Of a scene in `ATTEMPTS` it is then made again, with another coarse set and from
+    another start within the ranges that hidden values are drawn from.
     """
     how, problem = case.file.search, prepared.problem
     rounding = EXACT * problem.loss_at(problem.parameters.start)
