@@ -67,8 +67,8 @@ class SystemTwin(Generic[S, T]):
     FIELDS : tuple of str
         Of a trajectory, those that have cotangents.
     sweep : callable
-        (stepper, state, steps, adj_frames, wanted): begins a reverse sweep towards `state`, all
-        cotangents zero but those of the frames.
+        (stepper, state, steps, adj_frames, wanted): begins a reverse sweep towards `state`. Only
+        the frames have cotangents, all others are zero.
     tangent : callable
         (stepper, state, tangents): begins a tangent from checked directions by path; missing ones
         are zero.
@@ -158,7 +158,7 @@ def frames_of(steps: np.ndarray, start: int, stop: int) -> np.ndarray:
 
 
 def fields_of(trajectory: Any) -> dict[str, np.ndarray]:
-    """Return the arrays of a trajectory by name, those of bodies as "BODY.FIELD"."""
+    """Return the arrays of a trajectory by name; bodies have "BODY.FIELD"."""
     fields = {
         name: value for name, value in vars(trajectory).items()
         if name != "steps" and isinstance(value, np.ndarray)

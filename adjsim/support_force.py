@@ -157,8 +157,8 @@ class GripForce(SupportForce):
 class ObstacleForce(SupportForce):
     """The force of an obstacle on what touches it, by the names of its contacts in the model.
 
-    The other arguments are those of `GripForce`. Raise a ValueError if a name is that of no contact
-    with an obstacle.
+    It takes the other arguments of `GripForce`. Raise a ValueError if the model has no contact with
+    an obstacle by one of the names.
     """
 
     def __init__(

@@ -22,7 +22,7 @@ def no_margins(values: Values) -> np.ndarray:
 
 
 def changed(values: Values, point: Values) -> dict[str, np.ndarray]:
-    """Return the values that are not those of the point: all that has to be made again."""
+    """Return the values that differ from the point: what depends on these is made again."""
     return {path: value for path, value in values.items() if value is not point[path]}
 
 

@@ -76,7 +76,7 @@ class Jacobian:
         return out
 
     def __getitem__(self, key: slice | np.ndarray) -> Self:
-        """Return a slice of rows, or those of indices (k,), each once, in order."""
+        """Return a slice of rows, or the rows with these indices (k,), each once, in order."""
         if isinstance(key, slice):
             start, stop, step = key.indices(self.count)
             if step != 1:

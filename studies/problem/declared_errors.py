@@ -53,7 +53,7 @@ from studies.scene.series import Series
 
 SCALE, MASS, POSITION, GRAVITY_LEANS, DISTANCE, TILT = 0.02, 0.03, 0.005, 1.0, 0.01, 2.0
 POISSON, CHOSEN_POISSON, THICKNESS = 0.03, 0.05, 0.05
-RUBS, WAY, FORCE, MOTOR = 0.2, 0.01, 0.02, 0.03
+FRICTION, PATH, FORCE, MOTOR = 0.2, 0.01, 0.02, 0.03
 STAMPED, TYPED = 0.005, 0.02  # of a rate of frames
 NEARLY = 0.15  # a typed rate that differs less from that of the file may be a mistake
 PARTS = (  # of the value: perhaps percent
@@ -150,9 +150,9 @@ def notes_on_errors(file: declared.SceneFile) -> list[str]:
 def copies_of(
     table: Mapping[str, Any], bodies: Mapping[str, Any] = MappingProxyType({})
 ) -> dict[str, list[str]]:
-    """Return the names of every body and its copies in other takes, by that in the scene file.
+    """Return the names of an entry and its copies in other takes, by its name in the scene file.
 
-    Or those of another table of what is on `bodies`, such as a push.
+    `table` has bodies, or what acts on some of `bodies`, such as pushes.
     """
     copies: dict[str, list[str]] = {}
     for name, entry in table.items():
@@ -225,9 +225,9 @@ class _Declared:
         paths = [f"{name}.nu" for name in names]
         if self._fixed(paths[0]):
             most = 0.5 * (0.5 - float(self.built.values[paths[0]].value))  # below 0.5 with it
-            nu, given = (getattr(body, which) for which in ("nu", "nu_error"))
-            chosen = min(CHOSEN_POISSON if nu is None else POISSON, max(most, 0.0))
-            error = _Error(f"{key}.nu_error", given, chosen, "-")
+            elastic: Any = body
+            chosen = min(CHOSEN_POISSON if elastic.nu is None else POISSON, max(most, 0.0))
+            error = _Error(f"{key}.nu_error", elastic.nu_error, chosen, "-")
             yield from self._components(paths, f"nu of `{shared}`", error)
         if isinstance(body, declared.Cloth) and f"{names[0]}.E" in self.built.values:
             error = _Error(f"{key}.thickness_error", body.thickness_error, THICKNESS)
@@ -275,8 +275,8 @@ class _Declared:
     def _of_loads_and_frictions(self) -> Iterator[DeclaredNumber]:
         """Yield forces, motors and frictions, each one for all takes, constant or a series."""
         for table, what, prefix, chosen in (
-            ("obstacles", "friction", "", RUBS),
-            ("contacts", "friction", "", RUBS),
+            ("obstacles", "friction", "", FRICTION),
+            ("contacts", "friction", "", FRICTION),
             ("pushes", "force", "pushes.", FORCE),
             ("joints", "motor", "", MOTOR),
         ):
@@ -303,7 +303,7 @@ class _Declared:
         for key, path, spec in led:
             if spec.path is not None and self._fixed(path):
                 start = Poses.of(f"{key}.path", spec, turns=False).positions[0]
-                error = _Error(f"{key}.path_error", spec.path_error, WAY)
+                error = _Error(f"{key}.path_error", spec.path_error, PATH)
                 words = f"how far `{key.split('.')[1]}` goes"
                 yield self._number(words, error, self._farther(path, start))
 

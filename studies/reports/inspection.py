@@ -44,7 +44,7 @@ def inspection_page(
     """Return a page about an inspection, HTML in one file.
 
     `meshes` are drawn, by name: vertices at the pauses, (n_pauses, n_vertices, 3) [m], and faces,
-    (n_faces, n_corners). `model_meshes` gives those of a model. The pixels of `films` are shown.
+    (n_faces, n_corners). `model_meshes` makes them from a model. The pixels of `films` are shown.
     """
     view = _view(inspection, meshes or {})
     data = {

@@ -24,8 +24,8 @@ def check_held(key: str, held: declared.Held, *, may_move: bool = False) -> None
     for moves in ("path", "path_error"):
         if getattr(held, moves) is not None and not may_move:
             raise StudyError(
-                f"`{key}.{moves}` must be left out: it only says which nodes are meant. Paths are "
-                "those of `held` of a body and of [grips.NAME]."
+                f"`{key}.{moves}` must be left out: it only says which nodes are meant. A path "
+                "belongs in `held` of a body or in [grips.NAME]."
             )
     if not (held.box or held.plane or held.ball or held.nodes):
         raise StudyError(f"`{key}` selects nothing: give box, plane, ball or nodes.")
