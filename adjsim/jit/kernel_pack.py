@@ -35,8 +35,6 @@ FEATURES = "avx avx2 bmi bmi2 cx16 f16c fma lzcnt movbe popcnt sahf sse3 sse4.1 
 DAMAGED = (OSError, zipfile.BadZipFile, zlib.error, ValueError, KeyError, NotImplementedError)
 # The processors that the kernels of this process were compiled for.
 processors_used: set[str] = set()
-# The names of the kernels that were not in the cache of this machine.
-new_kernels: set[str] = set()
 
 
 @cache

@@ -384,8 +384,6 @@ class SharedCache(caching.FunctionCache):
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the kernel if it is there, or once another process has compiled it."""
         kernel = super().load_overload(sig, target_context)
-        if kernel is None:
-            kernel_pack.new_kernels.add(self._py_func.__qualname__)
         if kernel is None and (kernel := self._load_from_pack(sig, target_context)) is not None:
             kernel_pack.processors_used.add(f"{kernel_pack.CPU} (of the wheel)")
             return kernel
