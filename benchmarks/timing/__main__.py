@@ -15,7 +15,7 @@ from benchmarks.peers.racing import peer_laps
 from benchmarks.publish import record
 from benchmarks.timing.clock import run_rounds
 from benchmarks.timing.laps import PARTS, Sizes
-from benchmarks.timing.table import contact_table, growth_lines, rate_lines, show
+from benchmarks.timing.table import contact_table, growth_lines, rate_lines, show, tets_table
 from studies.runs.manifest import machine
 
 
@@ -34,7 +34,9 @@ def time_loops(
     device: Annotated[str, typer.Option(help="cpu, or cuda: a GPU beside the CPU.")] = "cpu",
     small: Annotated[bool, typer.Option(help="Sizes that take no time.")] = False,
     out: Annotated[Path, typer.Option(help="File of all the numbers.")] = Path("timing.json"),
-    data: Annotated[Path | None, typer.Option(help="Write contact-cost.json there.")] = None,
+    data: Annotated[
+        Path | None, typer.Option(help="Write contact-cost.json and timing.json there.")
+    ] = None,
 ) -> None:
     """Time forward and reverse, side by side in the same rounds."""
     chosen = [*PARTS, PEERS] if parts == ["all"] else parts or [*PARTS]
@@ -60,9 +62,14 @@ def time_loops(
     typer.echo("\n".join([*rate_lines(rows), *growth_lines(rows), *notes]))
     result = {"machine": machine(), "load": before, "rounds": rounds, "laps": rows, "notes": notes}
     if data is not None:
-        contact = [row for row in rows if row["part"] == "contact"]
-        command = f"python -m benchmarks.timing contact --rounds {rounds} --data docs/data"
-        record(data, "contact-cost", {"table": contact_table(contact)}, command)
+        for part, name, table in (
+            ("contact", "contact-cost", contact_table),
+            ("tets", "timing", tets_table),
+        ):
+            if part in chosen:
+                command = f"python -m benchmarks.timing {part} --rounds {rounds} --data docs/data"
+                of_part = [row for row in rows if row["part"] == part]
+                record(data, name, {"table": table(of_part)}, command)
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(json.dumps(result, indent=1))
     typer.echo(out.resolve())

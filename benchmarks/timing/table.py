@@ -72,6 +72,24 @@ def contact_table(rows: Sequence[Row]) -> list[list[str]]:
     return table
 
 
+def tets_table(rows: Sequence[Row]) -> list[list[str]]:
+    """Return what a step takes on one thread, as a table of texts: by tetrahedron, and by second.
+
+    The part `tets` has cases such as "1000 tetrahedra", of which those with viscosity are left out.
+    """
+    table = [["tetrahedra", "forward", "forward + reverse", "steps/s forward", "both"]]
+    alone = [row for row in rows if row["part"] == "tets" and row["threads"] == 1]
+    by_case = {(row["case"], row["kind"]): row["min"] for row in alone}
+    for case in dict.fromkeys(case for case, _ in by_case if case.endswith(" tetrahedra")):
+        count = int(case.split()[0])
+        seconds = [by_case[case, kind] for kind in (FORWARD, BOTH)]  # a tetrahedron and step
+        table.append([
+            f"{count:_}".replace("_", " "), *(f"{1e9 * each:.1f} ns" for each in seconds),
+            *(f"{float(f'{1.0 / (count * each):.3g}'):_.0f}".replace("_", " ") for each in seconds),
+        ])  # fmt: skip
+    return table
+
+
 def growth_lines(rows: Sequence[Row]) -> list[str]:
     """Return how the time of an image on one thread grows with covered pixels and with faces.
 
