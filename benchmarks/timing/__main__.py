@@ -62,14 +62,11 @@ def time_loops(
     typer.echo("\n".join([*rate_lines(rows), *growth_lines(rows), *notes]))
     result = {"machine": machine(), "load": before, "rounds": rounds, "laps": rows, "notes": notes}
     if data is not None:
-        for part, name, table in (
-            ("contact", "contact-cost", contact_table),
-            ("tets", "timing", tets_table),
-        ):
-            if part in chosen:
-                command = f"python -m benchmarks.timing {part} --rounds {rounds} --data docs/data"
-                of_part = [row for row in rows if row["part"] == part]
-                record(data, name, {"table": table(of_part)}, command)
+        tables = {"contact": ("contact-cost", contact_table), "tets": ("timing", tets_table)}
+        for timed in tables.keys() & set(chosen):
+            name, table = tables[timed]
+            command = f"python -m benchmarks.timing {timed} --rounds {rounds} --data docs/data"
+            record(data, name, {"table": table([r for r in rows if r["part"] == timed])}, command)
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(json.dumps(result, indent=1))
     typer.echo(out.resolve())

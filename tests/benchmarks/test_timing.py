@@ -16,7 +16,7 @@ from benchmarks.timing.__main__ import time_loops
 from benchmarks.timing.clock import Lap, run_rounds
 from benchmarks.timing.laps import BOTH, BOTH_MASS, FORWARD, GPU, PARTS, Sizes, world_laps
 from benchmarks.timing.scenes import LOOKS, block_cells, make_ball, make_block, make_cloth
-from benchmarks.timing.table import growth_lines, show
+from benchmarks.timing.table import growth_lines, show, tets_table
 from render.soft_raster import SoftRasterizer, rasterize
 
 
@@ -188,3 +188,16 @@ def test_an_installed_package_moves_the_same_block_or_covers_the_same_pixels(nam
         pytest.skip(notes[0])
     assert notes == []
     assert len(laps) == 4  # forward and with reverse, of both
+
+
+def test_the_table_of_tetrahedra_has_the_times_of_one_thread_without_viscosity():
+    def lap(case, kind, seconds, threads=1):
+        return {"part": "tets", "case": case, "kind": kind, "threads": threads, "min": seconds}
+
+    rows = [
+        lap("1000 tetrahedra", "forward", 1e-8),
+        lap("1000 tetrahedra", "forward", 7e-9, threads=2),
+        lap("1000 tetrahedra", "forward+reverse", 3.2e-8),
+        lap("1000 tetrahedra, viscosity", "forward", 2e-8),
+    ]
+    assert tets_table(rows)[1:] == [["1 000", "10.0 ns", "32.0 ns", "100 000", "31 200"]]
