@@ -6,7 +6,7 @@ surface by embedding it, `adjsim/meshes/embedding.py`. fTetWild inserts triangle
 order it draws from the operating system, so two calls give two meshes, equally good, whose
 simulations differ by their discretisation: write the mesh to a file and use that when
 numbers have to be repeated. A few of its tetrahedra are so thin that they alone would shorten the
-time step, by three times for a torus of 10 000: they are made thicker, `adjsim/meshes/smoothing.py`.
+time step, to a third for a torus of 10 000: these are made thicker, `adjsim/meshes/smoothing.py`.
 
 Tests: `tests/meshes/test_tetrahedralise.py`.
 """

@@ -73,8 +73,6 @@ def solve(
     start, staged = prepared.problem.parameters.start, prepared.problem.staged
     searched = prepared.problem.first_frames(n_fitted).at(start, keep=staged)
     shares = how.stages[:-1] if searched.rolls_out and not prepared.kept else ()
-    if tracked.axes == ():
-        how = replace(how, stages=(1.0,))
     search = robust_search(searched, how, folder, progress, seed=(seed,), axes=tracked.axes)
     search = _with_others(searched, search, tracked.others)
     spent = tracked.evaluations + search.evaluations

@@ -77,6 +77,8 @@ def robust_search(
     knows_start = axes is not None
     axes = _coarse_axes(problem) if axes is None else axes
     by_frame, points = _coarse_losses(problem, how, folder, progress, seed=seed, axes=axes)
+    if knows_start and len(points.points) == 1:  # from tracks: the first frames say no more
+        schedule = schedule[-1:]
     stages, frames = _stages_for(schedule, by_frame, points)
     coarse = CoarseLosses(points, by_frame, frames)
     basins = candidates(coarse, how.basins, knows_start=knows_start)

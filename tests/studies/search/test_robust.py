@@ -76,6 +76,15 @@ def test_the_search_of_a_good_start_is_short_without_a_coarse_set(tmp_path):
     assert found.coarse.by_frame.shape == (1, len(TIMES))
 
 
+@pytest.mark.parametrize(("axes", "stages"), [(None, 2), ((0,), 1), ((), 1)])
+def test_a_start_from_tracks_without_a_coarse_set_is_searched_in_all_frames(tmp_path, axes, stages):
+    problem, how = Swing(one_free(20.5)), Search(coarse=0, stages=(0.5, 1.0))
+    folder, progress = RunFolder.create(tmp_path / "run"), EvaluationProgress(200, Console())
+    search = robust_search(problem, how, folder, progress, axes=axes)
+    assert abs(frequency(search.best.theta) / FREQUENCY - 1.0) < 1e-6
+    assert len(search.coarse.frames) == stages
+
+
 def test_basins_have_their_losses_and_the_best_one_is_first(tmp_path):
     problem = Swing(one_free(60.0), noise=0.1)
     _, found = run(tmp_path / "run", problem, basins=4)
