@@ -5,7 +5,7 @@ Its gradient knows nothing of it: a gradient describes the loss only as far as t
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -81,6 +81,19 @@ def contact_margins(model: Model, trajectory: Trajectory) -> dict[str, ContactMa
     both = zip((trajectory.x, trajectory.v), *points, strict=True)  # rows as in the rollout
     x, v = (np.ascontiguousarray(np.concatenate(arrays, axis=1), np.float64) for arrays in both)
     return {name: force.margins(trajectory.steps, x, v) for name, force in contacts.items()}
+
+
+def stable_dt_in(model: Model, trajectory: Trajectory) -> float:
+    """Estimate the largest stable step [s] where contacts are as deep as in a rollout.
+
+    `Model.stable_dt` knows only how deep a point sinks by itself. Where its neighbours press a
+    light one deeper, it is damped more. Parameters and errors as of `contact_margins`.
+    """
+    deeper = {
+        name: model.forces[name].deepened(np.fmax.reduce(margins.touch, axis=0, initial=0.0))
+        for name, margins in contact_margins(model, trajectory).items()
+    }
+    return replace(model, forces={**model.forces, **deeper}).stable_dt()
 
 
 def nearest_touch(model: Model, trajectory: Trajectory) -> NearestTouch | None:

@@ -3,7 +3,7 @@
 import copy
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -283,6 +283,12 @@ class Contact(Force):
     def margins(self, steps: np.ndarray, x: np.ndarray, v: np.ndarray) -> ContactMargins:
         """Return how far each contact is from touching, slipping and the shape's edges."""
         return obstacle_margins(self, steps, x, v)
+
+    def deepened(self, depths: np.ndarray) -> Self:
+        """Return the contact with `deepest` as large as these, (n_contacts,) [m]."""
+        if self.frame is not None:  # which adds up what all its contacts might do at once
+            return self
+        return replace(self, deepest=np.maximum(self.deepest, depths))
 
     def extremes(self, pose: np.ndarray) -> tuple[np.ndarray, float] | None:
         """Return points and a radius [m]: the shape is all that is near their convex hull.

@@ -271,6 +271,11 @@ class Force:
         del steps, x, v
         raise NotImplementedError(f"{type(self).__name__} `touches`, and must define `margins`.")
 
+    def deepened(self, depths: np.ndarray) -> Self:
+        """Return the force with a stable step for contacts this deep, (n_contacts,) [m]."""
+        del depths
+        return self
+
     def parameters(self) -> Mapping[str, np.ndarray]:
         """Return the differentiable parameters that this force has, by name."""
         present = {p.name: getattr(self, p.name) for p in self.PARAMETERS}

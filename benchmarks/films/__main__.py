@@ -70,6 +70,7 @@ def fit_views(
     bodies: Annotated[list[str] | None, typer.Argument(help=f"{', '.join(views.BODIES)}.")] = None,
     *,
     count: Annotated[list[int] | None, typer.Option("--count", help="Of views.")] = None,
+    finer: Annotated[bool, typer.Option(help="On a finer mesh too, from there: hours.")] = True,
     out: Out = Path("runs/views"),
     data: Data = None,
 ) -> None:
@@ -80,13 +81,14 @@ def fit_views(
     fits, cover = [hulls.FITS], [shape_cover.HEADER]
     for name in _filmed(bodies, out):
         for n in counts:
-            fits += hulls.fit_rows(out / name, name, n)
+            fits += hulls.fit_rows(out / name, name, n, is_refined=finer)
             cover += shape_cover.cover_rows(out / name, name, n)
     values = {"fits": fits, "cover": cover}
     for rows in values.values():
         typer.echo(in_markdown(rows))
     if data is not None:
         options = [*(bodies or ()), *(f"--count {n}" for n in count or ())]
+        options += [] if finer else ["--no-finer"]
         command = " ".join(("python -m benchmarks.films fit-views", *options))
         record(data, "views-fits", values, command)
 

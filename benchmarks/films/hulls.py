@@ -62,11 +62,14 @@ def hull_row(folder: Path, name: str, count: int) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def fit_rows(folder: Path, name: str, count: int) -> list[tuple[str, ...]]:
+def fit_rows(
+    folder: Path, name: str, count: int, *, is_refined: bool = True
+) -> list[tuple[str, ...]]:
     """Return the cells of `FITS` of E and nu from the films of so many views.
 
-    The scene is run, and again on a finer mesh from where that ended. E is off by so many tenfolds,
-    |log10 E/E_true|, as the field's tables have it. The verdict is that on the number alone.
+    The scene is run, and where it `is_refined` again on a finer mesh from where that ended. E is
+    off by so many tenfolds, |log10 E/E_true|, as the field's tables have it. The verdict is that on
+    the number alone.
     """
     scene, edge, start, cells = f"scene-{count}.toml", EDGE_LENGTH, {}, []
     while True:
@@ -81,12 +84,13 @@ def fit_rows(folder: Path, name: str, count: int) -> list[tuple[str, ...]]:
                 verdict = verdicts.get(row.parameter, row.verdict)
                 begun = replace(row, start=start.get(row.parameter, row.start), verdict=verdict)
                 cells.append(cells_of(begun, count, edge))
-        if edge == FINER or not entries:
+        if edge == FINER or not (is_refined and entries):
             return cells
         edge, start = FINER, {row.parameter: row.estimate for row in rows}
         text = tomlkit.loads((folder / scene).read_text())
         answer = {key.split(".")[1]: np.squeeze(value).tolist() for key, value in start.items()}
         text["bodies"][name] |= {"edge_length": FINER, **answer}
+        text["search"]["stages"] = [1.0]  # it begins near the answer
         scene = f"scene-{count}-finer.toml"
         (folder / scene).write_text(tomlkit.dumps(text))
 

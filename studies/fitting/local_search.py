@@ -56,7 +56,7 @@ class LocalSearch:
         stall = FIRST_ORDER_STALL if how.method in FIRST_ORDER else STALL
         names = log_names(log)
         for name in names:
-            stepped = problem.with_steps_for(theta)
+            stepped = problem.with_stable_steps(theta)
             self.progress.begin(stage)
             watch = StepWatch(stepped, self.progress, ends=name != names[-1])
             before = None

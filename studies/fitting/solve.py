@@ -254,7 +254,7 @@ class _Fits:
             stage = "all observations" if self.prepared.kept else "all frames"
             result = self.local.run(everything, theta, log=common.logs[1], stage=stage)
             theta = result.theta
-        problem = everything.with_steps_for(theta)
+        problem = everything.with_stable_steps(theta)
         self.local.progress.say("trying the answer")
         stage, at_start = common.result.theta, self.loss_at_start
         return problem, try_result(problem, result, self.local, stage=stage, loss_at_start=at_start)

@@ -1,4 +1,4 @@
-r"""How long a step may be where bodies touch each other: tried on the motion itself.
+r"""How long a step may be where bodies touch: tried on the motion itself.
 
 The bounds of what touches (`adjsim/stable_step.py`) count everything that might touch at once, so a
 stack of boxes is stable in steps ten times as long, while one bounce may need shorter ones. So the
@@ -15,6 +15,11 @@ estimate, so it holds as material and contacts change in a search. The motion is
 at the start, always on the CPU, so the choice is the same wherever a scene file is read again. What
 is left of the error is measured at the answer, in steps half as long
 (`studies/answer/discretisation.py`).
+
+Where bodies touch obstacles alone, steps are those of the estimate. It knows how deep a point sinks
+by itself. Where its neighbours press a light one deeper, motions look right, but their tangents
+grow without bound. So where steps are longer than the estimate for depths at 257 instants, they are
+as many times shorter: at the start, and where local searches begin and end.
 """
 
 import dataclasses
@@ -24,12 +29,13 @@ from typing import Any, cast
 
 import numpy as np
 
+from adjsim.contact_margins import stable_dt_in
 from adjsim.field import Field
 from adjsim.measured_rate import rate_at
 from adjsim.model import Model, State
 from adjsim.stable_step import step_of
 from studies.problem.reach import system_at
-from studies.problem.steps import ROOM, TimeSteps, sample_steps
+from studies.problem.steps import LONG, ROOM, TimeSteps, sample_steps
 from studies.runs.errors import NotFiniteError
 from studies.scene.building import BuiltScene
 from studies.scene.motion import Motion
@@ -41,6 +47,7 @@ AGREES = 3e-3  # of the smallest body: a third of a pixel where it is 100 pixels
 STABLE = 0.7  # of what is stable at its frames: twice the stiffness is still stable
 N_FRAMES = 16  # at which motions are compared
 SHORT = 1e-7  # a step below which is worth a word [s]
+N_DEPTHS = 257  # instants at which depths are looked at
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,9 +113,33 @@ def tried_steps(
     suited, notes = steps.suited_to(system), []
     if any(force.changes for force in system.forces.values()):
         suited, notes = _tried(suited, built, values, end)
+    else:
+        suited = stable_steps(suited, built, values, end)
     if suited.dt < SHORT:
         notes.append(_cause(system, suited))
     return suited, notes
+
+
+def stable_steps(
+    steps: TimeSteps, built: BuiltScene, values: Mapping[str, Any], end: float
+) -> TimeSteps:
+    """Return steps in which contact with obstacles is stable until `end` [s]: shorter, or the same.
+
+    Bodies that touch each other have their pace.
+    """
+    system, _ = system_at(built, values, steps.dt)
+    if steps.is_given or built.step.IS_STABLE or not isinstance(system, Model):
+        return steps
+    forces = system.forces.values()
+    if any(force.changes for force in forces) or not any(force.touches for force in forces):
+        return steps
+    trial = _trial(steps, built, values, end, count=N_DEPTHS)
+    if trial.run is None:  # then the motion itself says why
+        return steps
+    stable = stable_dt_in(system, trial.run)
+    if steps.dt <= LONG * stable:
+        return steps
+    return replace(steps, pace=stable / system.stable_dt()).suited_to(system)
 
 
 def _tried(
@@ -139,9 +170,16 @@ def _tried(
     return steps, [_never(*trials[-2:])]
 
 
-def _trial(steps: TimeSteps, built: BuiltScene, values: Mapping[str, Any], end: float) -> _Trial:
-    """Return the motion in these steps."""
-    kept, (at,) = sample_steps([np.linspace(0.0, end, N_FRAMES)], steps.dt, moves=[False])
+def _trial(
+    steps: TimeSteps,
+    built: BuiltScene,
+    values: Mapping[str, Any],
+    end: float,
+    *,
+    count: int = N_FRAMES,
+) -> _Trial:
+    """Return the motion in these steps, at so many instants."""
+    kept, (at,) = sample_steps([np.linspace(0.0, end, count)], steps.dt, moves=[False])
     system, state = system_at(built, values, steps.dt, varies=True)
     motion = Motion(system, state, steps.dt, kept, threads=1, step=built.step)
     try:

@@ -15,6 +15,7 @@ import numpy as np
 
 from adjsim.jit.device_arrays import joined, to_host
 from studies.problem.observers import DENSITY, NODES, Moved, Observer, RecordedPrediction
+from studies.problem.pace import stable_steps
 from studies.problem.parameters import Parameters
 from studies.problem.reach import Reach, system_at
 from studies.problem.steps import Sampling, TimeSteps, sample_steps
@@ -95,6 +96,16 @@ class ScenePredictor:
         """Return the problem with a time step that suits the stiffness at theta."""
         return self._stepped(self.all_values(theta))
 
+    def with_stable_steps(self, theta: np.ndarray) -> Self:
+        """Return the problem with steps that suit the stiffness and the contacts at theta."""
+        stepped = self.with_steps_for(theta)
+        return replace(stepped, steps=stepped._stable_steps(theta))
+
+    def _stable_steps(self, theta: np.ndarray) -> TimeSteps:
+        values = self.all_values(theta)
+        end = max(float(observer.instants(values).max()) for observer in self.observers)
+        return stable_steps(self.steps, self.built, values, end)
+
     def with_rounded_steps(self, theta: np.ndarray) -> Self:
         """Return the problem with a time step that suits theta, and that many thetas share."""
         stepped = self.with_steps_for(theta)
@@ -107,7 +118,7 @@ class ScenePredictor:
     def steps_are_long(self, theta: np.ndarray) -> bool:
         """Whether the time step is too long for theta."""
         system, _ = system_at(self.built, self.all_values(theta), self.steps.dt)
-        return self.steps.are_long(system)
+        return self.steps.are_long(system) or self._stable_steps(theta) != self.steps
 
     def steps_are_short(self, theta: np.ndarray) -> bool:
         """Whether longer time steps would do for theta as well."""

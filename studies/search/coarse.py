@@ -152,7 +152,7 @@ class Basin:
     evaluations: int  # rollouts of its local searches
     logs: tuple[str, ...]  # logs of these, one after the other
     # The time step of the last local search was chosen for this theta:
-    # `problem.with_steps_for(step_theta)` is the problem whose loss this is
+    # `problem.with_stable_steps(step_theta)` is the problem whose loss this is
     step_theta: np.ndarray
     # Whether its last local search saw all frames. It did not if the loss of an earlier stage was
     # hopeless; theta is then no minimum of the loss of all frames.

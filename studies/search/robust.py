@@ -160,7 +160,7 @@ class LocalSearches:
             name = self.log_name(basin, number, f"-steps-{attempt + 1}" if attempt else "")
             stage = f"{label}, new time step" if attempt else label
             self.progress.begin(f"basin {basin.number + 1}/{self.n_basins}, stage {stage}")
-            stepped = problem.with_steps_for(basin.theta)
+            stepped = problem.with_stable_steps(basin.theta)
             watch = StepWatch(stepped, self.progress, ends=attempt < REPEATS)
             result = minimize(
                 stepped,

@@ -102,7 +102,7 @@ def test_a_local_search_whose_loss_stays_hopeless_is_given_up(tmp_path):
     class Steady(Decay):
         parameters = SimpleNamespace(with_short_turns=lambda theta: theta)
 
-        def with_steps_for(self, _theta):
+        def with_stable_steps(self, _theta):
             return self
 
         def steps_are_long(self, _theta):

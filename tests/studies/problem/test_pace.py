@@ -65,8 +65,7 @@ def test_steps_that_are_declared_or_stable_are_not_tried(world, monkeypatch):
     assert tried_steps(given, built, {}, 0.1) == (given, [])
 
 
-def test_where_nothing_touches_another_body_steps_are_those_of_the_estimate(monkeypatch):
-    monkeypatch.setattr(pace, "_trial", None)
+def test_where_nothing_touches_another_body_steps_are_those_of_the_estimate():
     built = build(replace(boxes(), contacts={}))
     first = first_steps(0.02, None, built.longest_dt)
     suited = first.suited_to(built.system)

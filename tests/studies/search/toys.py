@@ -120,6 +120,9 @@ class Swing:
     def with_steps_for(self, theta):
         return self
 
+    def with_stable_steps(self, theta):
+        return self.with_steps_for(theta)
+
     def steps_are_long(self, theta):
         return False
 
