@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from adjsim.contact_margins import contact_margins, nearest_touch
+from adjsim.contact_margins import contact_margins, nearest_touch, stable_dt_in
 from adjsim.forces.box import BoxContact
 from adjsim.forces.capsule import CapsuleContact
 from adjsim.forces.half_space import HalfSpaceContact
@@ -13,6 +13,7 @@ from adjsim.model import Model, State, Trajectory
 from adjsim.rigid.bodies import RigidBodies
 from adjsim.rigid.pose import BodyState
 from adjsim.rollout import rollout
+from adjsim.stable_step import rate_of, step_of
 
 
 LAW = {"stiffness": 100.0, "damping": 5.0, "friction_stiffness": 4.0, "friction": 0.5}
@@ -34,6 +35,19 @@ def test_margins_of_the_law_worked_out_by_hand():
     assert m.shape.shape == (1, 1, 0)
     apart = at(SphereContact(**LAW), (0, 3, 0))
     np.testing.assert_array_equal(apart.all(), [-2.0, np.nan, np.nan])
+
+
+def test_the_stable_step_counts_the_damping_at_the_depth_of_a_rollout():
+    # f = k c (1 - d u_n): slope k, damping k d c, with c = 0.3 where 0.1 was expected
+    contact = HalfSpaceContact(stiffness=100.0, dissipation=2.0, deepest=0.1)
+    model = Model([1.0, 1.0], {"floor": contact})
+    x = np.array([[[0.0, 0.2, 0.0], [0.0, 1.0, 0.0]], [[0.0, -0.3, 0.0], [0.0, 1.0, 0.0]]])
+    run = Trajectory(np.array([0, 1]), 1.0, x, np.zeros_like(x))
+    rates = [rate_of(np.array([100.0]), np.array([100.0 * 2.0 * c])) for c in (0.1, 0.3)]
+    assert model.stable_dt() == pytest.approx(step_of(rates[0]))
+    assert stable_dt_in(model, run) == pytest.approx(step_of(rates[1]))
+    run = Trajectory(np.array([0]), 1.0, x[:1], x[:1])
+    assert stable_dt_in(model, run) == model.stable_dt()
 
 
 @pytest.mark.parametrize(

@@ -5,12 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from adjoint import rollout_jvp
 from studies.api import simulate
 from studies.problem import pace
-from studies.problem.pace import tried_steps
+from studies.problem.pace import stable_steps, tried_steps
 from studies.problem.steps import ROOM, first_steps
 from studies.scene.building import build
-from studies.scene.declared import Contact, PlaneObstacle, Rigid, Scene, World
+from studies.scene.declared import Contact, PlaneObstacle, Rigid, Scene, Soft, World
 
 
 WORLD = World()
@@ -70,6 +71,26 @@ def test_where_nothing_touches_another_body_steps_are_those_of_the_estimate():
     first = first_steps(0.02, None, built.longest_dt)
     suited = first.suited_to(built.system)
     assert tried_steps(first, built, {}, 0.1) == (suited, [])
+
+
+def test_steps_are_shorter_where_a_body_presses_its_points_deeper_than_they_would_sink():
+    block = Soft(
+        mesh="box", size=(0.1, 0.1, 0.1), cells=(2, 2, 2), E=2e4, nu=0.3, density=1000.0,
+        position=(0.0, 0.051, 0.0),
+    )  # fmt: skip
+    floor = PlaneObstacle(stiffness=20.0, dissipation=40.0, friction=0.0)
+    built, steps, notes = tried(Scene(bodies={"block": block}, obstacles={"floor": floor}), 0.5)
+    estimate = first_steps(0.1, None, built.longest_dt).suited_to(built.system)
+    assert not notes
+    assert steps.pace < 0.5
+    assert stable_steps(steps, built, {}, 0.5) is steps
+    along = {"state.v": np.random.default_rng(0).normal(size=built.state.x.shape)}
+    sizes = []
+    for dt in (float(estimate.dt), float(steps.dt)):
+        _, tangent = rollout_jvp(built.system, built.state, dt, round(0.5 / dt), along)
+        sizes.append(float(np.abs(tangent.x[-1]).max()))
+    assert sizes[1] < 1.0
+    assert sizes[0] > 1e6
 
 
 def test_a_motion_that_never_agrees_names_the_force(monkeypatch):
