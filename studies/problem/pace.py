@@ -35,7 +35,7 @@ from adjsim.measured_rate import rate_at
 from adjsim.model import Model, State
 from adjsim.stable_step import step_of
 from studies.problem.reach import system_at
-from studies.problem.steps import LONG, ROOM, TimeSteps, sample_steps
+from studies.problem.steps import LONG, ROOM, Sampling, TimeSteps, sample_steps
 from studies.runs.errors import NotFiniteError
 from studies.scene.building import BuiltScene
 from studies.scene.motion import Motion
@@ -133,10 +133,11 @@ def stable_steps(
     forces = system.forces.values()
     if any(force.changes for force in forces) or not any(force.touches for force in forces):
         return steps
-    trial = _trial(steps, built, values, end, count=N_DEPTHS)
-    if trial.run is None:  # then the motion itself says why
+    motion, _ = _motion(steps, built, values, np.linspace(0.0, end, N_DEPTHS))
+    try:
+        stable = stable_dt_in(system, motion.run())
+    except NotFiniteError:  # then the motion itself says why
         return steps
-    stable = stable_dt_in(system, trial.run)
     if steps.dt <= LONG * stable:
         return steps
     return replace(steps, pace=stable / system.stable_dt()).suited_to(system)
@@ -170,29 +171,30 @@ def _tried(
     return steps, [_never(*trials[-2:])]
 
 
-def _trial(
-    steps: TimeSteps,
-    built: BuiltScene,
-    values: Mapping[str, Any],
-    end: float,
-    *,
-    count: int = N_FRAMES,
-) -> _Trial:
-    """Return the motion in these steps, at so many instants."""
-    kept, (at,) = sample_steps([np.linspace(0.0, end, count)], steps.dt, moves=[False])
-    system, state = system_at(built, values, steps.dt, varies=True)
-    motion = Motion(system, state, steps.dt, kept, threads=1, step=built.step)
+def _trial(steps: TimeSteps, built: BuiltScene, values: Mapping[str, Any], end: float) -> _Trial:
+    """Return the motion in these steps."""
+    instants = np.linspace(0.0, end, N_FRAMES)
+    motion, at = _motion(steps, built, values, instants)
     try:
         run = motion.run()
     except NotFiniteError:
         return _Trial(steps, motion)
-    moving = {*built.nodes, *system.bodies}
+    moving = {*built.nodes, *cast("Model", motion.system).bodies}
     surfaces = {
         name: at.at(subject.vertices(motion, run))
         for name, subject in built.subjects.items()
         if name in moving
     }
     return _Trial(steps, motion, run, surfaces=surfaces)
+
+
+def _motion(
+    steps: TimeSteps, built: BuiltScene, values: Mapping[str, Any], instants: np.ndarray
+) -> tuple[Motion, Sampling]:
+    """Return a motion in these steps, and where the instants lie among its frames."""
+    kept, (at,) = sample_steps([instants], steps.dt, moves=[False])
+    system, state = system_at(built, values, steps.dt, varies=True)
+    return Motion(system, state, steps.dt, kept, threads=1, step=built.step), at
 
 
 def _never(coarse: _Trial, fine: _Trial) -> str:
