@@ -540,7 +540,8 @@ def test_fits_of_views_say_how_far_they_are_off(tmp_path):
              "start": {"bird.E": 5e5, "bird.nu": 0.4},
              "law": "same"}  # fmt: skip
     (tmp_path / "truth.json").write_text(json.dumps(truth))
-    (tmp_path / "scene-3.toml").write_text("[bodies.bird]\nedge_length = 0.03\nE = 5e5\nnu = 0.4\n")
+    scene = {"bodies": {"bird": {"edge_length": 0.04, "E": 5e5, "nu": 0.4}}, "search": {}}
+    (tmp_path / "scene-3.toml").write_text(tomlkit.dumps(scene))
     keys = ("name", "estimate", "interval", "verdict")
     for run, E in (("run-scene-3", 9e4), ("run-scene-3-finer", 9.9e4)):
         answers = [("bird.E", E, [8e4, 9.9e4]), ("bird.nu", 0.32, [0.25, 0.35])]
@@ -550,13 +551,16 @@ def test_fits_of_views_say_how_far_they_are_off(tmp_path):
         (tmp_path / run / "result.json").write_text(json.dumps(result))
     rows = [dict(zip(hulls.FITS, row, strict=True)) for row in hulls.fit_rows(tmp_path, "bird", 3)]
     assert [(row["edges"], row["number"], row["start"], row["off"]) for row in rows] == [
-        ("0.03", "E", "5e+05", "0.046"), ("0.03", "nu", "0.4", "0.020"),
-        ("0.02", "E", "9e+04", "0.004"), ("0.02", "nu", "0.32", "0.020"),
+        ("0.04", "E", "5e+05", "0.046"), ("0.04", "nu", "0.4", "0.020"),
+        ("0.03", "E", "9e+04", "0.004"), ("0.03", "nu", "0.32", "0.020"),
     ]  # fmt: skip
+    coarse = hulls.fit_rows(tmp_path, "bird", 3, is_refined=False)
+    assert [row[2] for row in coarse] == ["0.04", "0.04"]
     assert [row["holds"] for row in rows] == ["no", "yes", "no", "yes"]
     assert {row["verdict"] for row in rows} == {"found"}
-    finer = tomllib.loads((tmp_path / "scene-3-finer.toml").read_text())["bodies"]["bird"]
-    assert finer == {"edge_length": 0.02, "E": 9e4, "nu": 0.32}
+    finer = tomllib.loads((tmp_path / "scene-3-finer.toml").read_text())
+    assert finer["bodies"]["bird"] == {"edge_length": 0.03, "E": 9e4, "nu": 0.32}
+    assert finer["search"] == {"stages": [1.0]}
 
 
 def test_hulls_of_cameras_at_random_are_near_the_body():
