@@ -29,7 +29,8 @@ from studies.search.robust import robust_search
 FOLDER = "tracks"  # of the logs, in the run folder
 MOST = 100  # evaluations of a local search
 # Standard error of a component relative to its prior's. Above `OPEN` the coarse set varies the
-# component; above `UNKNOWN` it is also reset to its declared start, or to what flights say.
+# component; above `UNKNOWN` it is also reset to its declared start, or to what flights say. Without
+# a coarse set nothing else would lead away from there.
 OPEN, UNKNOWN = 0.15, 0.5
 FOLLOWED = 0.05  # part of the squared motion of the tracks that a good fit leaves
 
@@ -76,7 +77,8 @@ def start_from_tracks(
         errors = relative_errors(tracks.with_steps_for(best), best)
     except NOT_FINITE:
         return TrackedStart(prepared, evaluations=search.evaluations)
-    ends = [np.where(errors > UNKNOWN, unknown, basin.theta) for basin in search.basins]
+    is_reset = (errors > UNKNOWN) & (how.coarse != 0)
+    ends = [np.where(is_reset, unknown, basin.theta) for basin in search.basins]
     theta = start.copy()
     theta[first] = ends[0]
     try:
