@@ -41,6 +41,7 @@ LEAST = 0.5  # part of the volume of a hull that stays
 UNEVEN = 3.0  # error of the surface over what is taken away, as gaps are not alike
 TINY = 1e-9  # beside 1
 MOSTLY = 0.5  # of a picture: more is no body but the background
+UNFILLED, APART = 0.01, 0.3  # part of a mask that a hull leaves empty: worth a word, and refused
 BEYOND = -1e3  # pixels: the distance of what is not in a picture
 
 
@@ -110,6 +111,7 @@ class Hull(NamedTuple):
 
     surface: TriangleMesh  # closed, facing outwards [m]
     error: float  # of the place of the surface [m]
+    warning: str = ""  # where views do not agree
 
 
 def hull(views: Mapping[str, View], cells: int, key: str) -> Hull:
@@ -120,7 +122,7 @@ def hull(views: Mapping[str, View], cells: int, key: str) -> Hull:
 
     Raise a StudyError if there are fewer than two views, these look in nearly the same direction or
     have no place in common, a mask is empty or touches the edge of its picture, or no place is in
-    all masks.
+    all masks, or in far fewer than a mask shows.
     """
     if len(views) < 2:
         seen = f"only `{next(iter(views))}`" if views else "none"
@@ -142,6 +144,7 @@ def hull(views: Mapping[str, View], cells: int, key: str) -> Hull:
             f"{cells}."
         )
     surface = level_set(field, origin, spacing)
+    warning = _disagreement(views, fields, Grid(origin, spacing), key)
     pixels = [view.width * view.depths(surface.centroid) for view in views.values()]
     excess, uneven = _excess(fields, spacing)
     near = np.clip(field, -4.0 * spacing, 4.0 * spacing)
@@ -155,7 +158,57 @@ def hull(views: Mapping[str, View], cells: int, key: str) -> Hull:
     a, b, c = (surface.points[surface.faces[:, k]] for k in range(3))
     area = 0.5 * np.linalg.norm(np.cross(b - a, c - a), axis=1).sum()
     error = np.hypot(UNEVEN * uneven / area, OUTLINE * np.mean(pixels))
-    return Hull(level_set(_largest(smooth - level), origin, spacing), float(error))
+    surface = level_set(_largest(smooth - level), origin, spacing)
+    return Hull(surface, float(error), warning)
+
+
+class Grid(NamedTuple):
+    """Where the cells of a grid are."""
+
+    origin: np.ndarray  # (3,) [m]
+    spacing: float  # [m]
+
+
+def _disagreement(views: Mapping[str, View], fields: np.ndarray, grid: Grid, key: str) -> str:
+    """Return what to say where the hull does not fill a mask; raise where it is far from that.
+
+    A view whose camera or mask is wrong cuts off what all others see. Without it they agree best.
+    """
+    names = list(views)
+    empty = _unfilled(views, fields.min(axis=0), grid)
+    worst = names[int(np.argmax(empty))]
+    if max(empty) <= UNFILLED or len(names) < 3:
+        return ""
+    without = []
+    for k in range(len(names)):
+        others = {name: view for name, view in views.items() if name != names[k]}
+        without.append(max(_unfilled(others, np.delete(fields, k, axis=0).min(axis=0), grid)))
+    say = (
+        f"the hull leaves {100.0 * max(empty):.2g} % of the mask of `{worst}` empty: a camera or a "
+        f"mask is wrong, or something is thinner than a cell of {grid.spacing:.2g} m. Without "
+        f"`{names[int(np.argmin(without))]}` it would be {100.0 * min(without):.2g} % at most: "
+        "check that one first."
+    )
+    if max(empty) > APART:
+        raise StudyError(f"`{key}`: {say}")
+    return f"warning: `{key}`: {say}"
+
+
+def _unfilled(views: Mapping[str, View], field: np.ndarray, grid: Grid) -> list[float]:
+    """Return the part of the mask of each view that no place of a hull is seen in, to a cell."""
+    places = grid.origin + grid.spacing * np.argwhere(field > 0.0)
+    empty = []
+    for view in views.values():
+        size = view.body.shape
+        cell = grid.spacing / (view.width * view.depths(places).mean())
+        column, row = np.rint(to_pixels(view.camera, places, size)).astype(int).T
+        is_inside = (row >= 0) & (row < size[0]) & (column >= 0) & (column < size[1])
+        covered = np.zeros(size, bool)
+        covered[row[is_inside], column[is_inside]] = True
+        around = np.ones([2 * int(np.ceil(0.5 * cell)) + 1] * 2)
+        covered = scipy.ndimage.binary_dilation(covered, around)
+        empty.append(float((view.body & ~covered).sum() / view.body.sum()))
+    return empty
 
 
 def _excess(fields: np.ndarray, spacing: float) -> tuple[float, float]:

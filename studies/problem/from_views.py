@@ -62,7 +62,9 @@ def with_hulls(
             and set(film.bodies or file.bodies) == {name}
         }
         cells = (bodies[name].cells or (CELLS,))[0]
-        surface, error = hull(views, cells, f"bodies.{name}.mesh")
+        surface, error, warning = hull(views, cells, f"bodies.{name}.mesh")
+        if warning:
+            say(warning)
         sides = " x ".join(f"{side:.3g}" for side in np.ptp(surface.points, axis=0))
         say(
             f"{name} is the hull of {len(views)} views: {sides} m, {surface.volume:.4g} m3. "

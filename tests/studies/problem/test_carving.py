@@ -48,7 +48,7 @@ AROUND = [(360.0 * k / 11, (8.0, 32.0, 56.0)[k % 3]) for k in range(11)]
 
 def test_hull_of_many_views_is_the_body_to_a_part_of_a_pixel():
     seen = views(*AROUND)
-    surface, error = hull(seen, 24, "bodies.ring.mesh")
+    surface, error, _ = hull(seen, 24, "bodies.ring.mesh")
     surface.require_closed()
     assert len(surface.points) - len(surface.edges) + len(surface.faces) == 0  # it has a hole
     assert surface.volume == pytest.approx(BODY.volume, rel=0.06)
@@ -57,8 +57,27 @@ def test_hull_of_many_views_is_the_body_to_a_part_of_a_pixel():
         ours, true = (getattr(np, end)(x, axis=0) for x in (surface.points - MIDDLE, BODY.points))
         assert np.abs(ours - true).max() < pixel  # no view looks along its lower side
     assert 0.1 * pixel < error < pixel
-    again, _ = hull(views(*AROUND), 24, "bodies.ring.mesh")
+    again, *_ = hull(views(*AROUND), 24, "bodies.ring.mesh")
     assert np.array_equal(again.points, surface.points)
+
+
+def with_one_aside(by):
+    """Return views of which one has a camera that is not where it was, by a part of the radius."""
+    seen = views(*AROUND)
+    there = looking(*AROUND[3], target=MIDDLE + np.array([0.0, by * RADIUS, 0.0]))
+    return {**seen, "film3": View(seen["film3"].mask, posed(there, np.zeros(3)))}
+
+
+def test_a_camera_in_the_wrong_place_is_named():
+    assert not hull(views(*AROUND), 24, "x").warning
+    assert not hull(views(*AROUND[:3]), 24, "x").warning
+    for by, least in ((0.1, 1.0), (0.2, 10.0)):
+        warning = hull(with_one_aside(by), 24, "bodies.ring.mesh").warning
+        assert warning.startswith("warning: `bodies.ring.mesh`: the hull leaves ")
+        assert float(warning.split("leaves ")[1].split(" %")[0]) >= least
+        assert "Without `film3` it would be 0 % at most: check that one first." in warning
+    with pytest.raises(StudyError, match=r"^`x`: the hull leaves \d+ % .* Without `film3` it"):
+        hull(with_one_aside(0.4), 24, "x")
 
 
 def test_fewer_views_leave_more_and_what_they_leave_is_taken_away():
@@ -66,10 +85,10 @@ def test_fewer_views_leave_more_and_what_they_leave_is_taken_away():
 
     sets = AROUND, [AROUND[k] for k in (0, 1, 5, 8)], [(0.0, 10.0), (90.0, 40.0)]
     hulls = [hull(views(*angles), 20, "x") for angles in sets]
-    volumes = [surface.volume / BODY.volume for surface, _ in hulls]
+    volumes = [surface.volume / BODY.volume for surface, *_ in hulls]
     # that of all places within the masks is 2, 26 and 97 % too large
     assert np.all(np.abs(np.subtract(volumes, 1.0)) < (0.02, 0.12, 0.2))
-    errors = [error for _, error in hulls]
+    errors = [error for _, error, _ in hulls]
     assert errors == sorted(errors)
     of_four = hulls[1].surface
     mesh = pyvista.PolyData.from_regular_faces(of_four.points, of_four.faces)
@@ -85,7 +104,7 @@ def test_error_of_a_hull_counts_what_views_leave_over_flat_sides():
     cube = blocks([(-0.6 * RADIUS, 0.6 * RADIUS)] * 3, np.ones((1, 1, 1)))
     cube = TriangleMesh(cube.points @ turn.T, cube.faces)
     seen = {f"film{k}": view(looking(*angle), cube) for k, angle in enumerate(AROUND)}
-    surface, error = hull(seen, 24, "x")
+    surface, error, _ = hull(seen, 24, "x")
     sides: Any = pyvista.PolyData.from_regular_faces(cube.points + MIDDLE, cube.faces)
     carved = pyvista.PolyData.from_regular_faces(surface.points, surface.faces)
     places = sides.subdivide(4, "linear")
