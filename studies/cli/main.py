@@ -448,11 +448,17 @@ def new(  # noqa: PLR0913 -- the options of a command
         typer.Option("--from", metavar="NAME", help="A bundled scene, with its comments."),
     ] = None,
     film: Annotated[
-        list[str] | None, typer.Option(help="A film, a folder of PNG frames, or a photograph.")
+        list[str] | None,
+        typer.Option(
+            metavar="FILE",
+            help="A film, a folder of PNG frames, or a photograph; of `from-views` each view.",
+        ),
     ] = None,
     mesh: Annotated[
         str | None,
-        typer.Option(help="Of the body: a file, or ball, box, sheet, chain, shape:NAME, ..."),
+        typer.Option(
+            help="Of the body: a file, or ball, box, sheet, chain, shape:NAME, from-views, ..."
+        ),
     ] = None,
     kind: Annotated[
         str | None,
@@ -482,6 +488,7 @@ def new(  # noqa: PLR0913 -- the options of a command
     a film of a cloth                   --film clip.mp4 --mesh sheet --kind cloth
     a film of a pendulum                --film clip.mp4 --kind pendulum
     a rigid body that slides, tumbles   --film clip.mp4 --mesh box --kind rigid
+    films from all around, no mesh      --film a.mp4 --film b.mp4 ... --mesh from-views
     a photograph of a thing that hangs  --film photo.jpg --mesh part.stl --kind soft
     photographs of a known thing        --from camera, --from light, --from texture
     pictures of a shape, all around     --from shape
@@ -498,16 +505,24 @@ def new(  # noqa: PLR0913 -- the options of a command
     """  # noqa: D301 -- Click's mark of lines that stay as they are
     _begin(f"looking at what {file} is made of")
     from studies.cli.new_scene.command import new_command
+    from studies.scene.declared import FROM_VIEWS
 
+    others = {"points": points, "cloud": cloud, "depth": depth, "urdf": urdf}
+    if mesh == FROM_VIEWS:
+        from studies.cli.new_scene.views import new_from_views
+
+        beside = [name for name, text in {"from": start, **others}.items() if text is not None]
+        if beside:
+            raise ValueError(f"`--{beside[0]}` must be left out beside `--mesh {FROM_VIEWS}`.")
+        print("\n".join(new_from_views(file, film or [], kind)))
+        return
     if film and len(film) > 1:
         raise ValueError(
             f"`--film` must be given once, got {len(film)} films. Begin with one of them, and copy "
-            "its tables [cameras.NAME] and [observations.NAME] for each of the others."
+            "its tables [cameras.NAME] and [observations.NAME] for each of the others. Of a body "
+            f"without a mesh give all of them, and `--mesh {FROM_VIEWS}`."
         )
-    things = {
-        "film": film[0] if film else None, "mesh": mesh, "kind": kind, "points": points,
-        "cloud": cloud, "depth": depth, "urdf": urdf,
-    }  # fmt: skip
+    things = {"film": film[0] if film else None, "mesh": mesh, "kind": kind, **others}
     print("\n".join(new_command(file, start, things)))
 
 

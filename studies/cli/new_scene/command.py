@@ -44,7 +44,7 @@ def new_command(file: Path, start: str | None, things: Mapping[str, str | None])
     `start` is a bundled scene; `things` are the options film, mesh, kind, points, cloud, depth
     and urdf.
     """
-    _check_file(file, has_meshes=things.get("urdf") is not None)
+    check_file(file, has_meshes=things.get("urdf") is not None)
     options = {name: text for name, text in things.items() if text is not None}
     ways = [str(file.resolve()), f"next: adjsim preview {shlex.quote(str(file))}"]
     if start is None:
@@ -56,11 +56,11 @@ def new_command(file: Path, start: str | None, things: Mapping[str, str | None])
     if start not in bundled_scenes():
         raise StudyError(f"`--from`: {unknown('scene', start, bundled_scenes())}")
     _, text = (BUNDLED / f"{start}.toml").read_text(encoding="utf-8").split("\n", 1)
-    _write(file, f"#:schema {SCHEMA.as_uri()}\n{text}")
+    write(file, f"#:schema {SCHEMA.as_uri()}\n{text}")
     return ways
 
 
-def _check_file(file: Path, *, has_meshes: bool) -> None:
+def check_file(file: Path, *, has_meshes: bool) -> None:
     """Raise unless a scene file can be written there, and nothing is."""
     if file.suffix != ".toml":
         raise StudyError(f"`FILE` must end in .toml, got {file}.")
@@ -97,7 +97,7 @@ def _check_together(options: Mapping[str, str]) -> None:
         )
 
 
-def _path(option: str, text: str) -> str:
+def path_of(option: str, text: str) -> str:
     """Return the absolute path of what an option names, or a generator as it is."""
     try:
         return resolved(text, option, Path.cwd())
@@ -139,7 +139,7 @@ def _subject(
 def _compose(file: Path, options: Mapping[str, str]) -> tuple[int, list[str]]:
     """Write a scene file of what there is; return the number of guesses, and notes."""
     folder = file.parent.resolve()
-    paths = {name: _path(name, text) for name, text in options.items() if name != "kind"}
+    paths = {name: path_of(name, text) for name, text in options.items() if name != "kind"}
     film = Footage.read(paths["film"], folder) if "film" in paths else None
     track = Track.read(paths["points"], folder) if "points" in paths else None
     scans = [Scan.read(paths[kind], folder, kind) for kind in ("cloud", "depth") if kind in paths]
@@ -159,16 +159,16 @@ def _compose(file: Path, options: Mapping[str, str]) -> tuple[int, list[str]]:
     field = None if film is None else film.exif_field()
     middle = subject.bob if pixels and subject.bob is not None else subject.box.mean(axis=0)
     view = view_of(subject.box, middle, subject.up, seen=seen, size=size, fov_y=field)
-    text = _rendered(
-        schema=SCHEMA.as_uri(), file=file.name, title=file.stem, robot=subject.robot, body=body,
-        pendulum=subject.pendulum, film=film, track=track, scans=scans, depth=depth, size=size,
-        view=view, exif_field=field,
+    text = rendered(
+        "scene.toml.j2", schema=SCHEMA.as_uri(), file=file.name, title=file.stem,
+        robot=subject.robot, body=body, pendulum=subject.pendulum, film=film, track=track,
+        scans=scans, depth=depth, size=size, view=view, exif_field=field,
         at={name: view.point(from_middle(pixel, size)) for name, pixel in pixels.items()},
         settles=film is not None and film.is_still and body is not None and body.kind != "rigid",
     )  # fmt: skip
     with _written_meshes(file, subject.robot):
         build(scene_from_dict(tomllib.loads(text), folder, source=str(file)))
-        _write(file, text)
+        write(file, text)
     notes = [] if body is None or body.scale == 1.0 else [f"{body.mesh}: {body.note}."]
     return text.count("# guess"), notes
 
@@ -195,18 +195,18 @@ def _mesh_folder(file: Path) -> Path:
     return file.with_name(f"{file.stem}-meshes")
 
 
-def _rendered(**values: Any) -> str:
-    """Return the text of the template."""
+def rendered(template: str, **values: Any) -> str:
+    """Return the text of a template."""
     folder = FileSystemLoader(Path(__file__).parent)
     environment = Environment(
         loader=folder, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
         autoescape=False,  # it is no HTML
     )  # fmt: skip
     environment.filters["toml"] = value_text
-    return aligned(environment.get_template("scene.toml.j2").render(values).rstrip() + "\n")
+    return aligned(environment.get_template(template).render(values).rstrip() + "\n")
 
 
-def _write(file: Path, text: str) -> None:
+def write(file: Path, text: str) -> None:
     """Write a file that is not there yet."""
     with explained(file), file.open("x", encoding="utf-8") as stream:
         stream.write(text)

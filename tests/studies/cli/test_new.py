@@ -134,6 +134,19 @@ def test_of_a_film_and_a_mesh_the_first_frame_fits_and_a_search_begins(new, tmp_
     assert RunFolder.open(tmp_path / "run").has("result.json")
 
 
+@pytest.mark.parametrize("kind", ["soft", "rigid"])
+def test_of_films_from_all_around_each_has_a_camera_that_is_to_be_filled_in(new, kind):
+    path, out = new(f"--mesh from-views --kind {kind} --film film --film film --film film")
+    text = path.read_text("utf-8")
+    assert f"{text.count('# guess')} guesses" in out
+    file = read_scene(path)
+    assert file.bodies["thing"].mesh == "from-views"
+    assert list(file.cameras) == list(file.films) == ["view1", "view2", "view3"]
+    assert not any(camera.fit for camera in file.cameras.values())
+    assert file.films["view2"].background.color == pytest.approx((0.6, 0.7, 0.8), abs=0.01)
+    assert ("thing.E" in file.free) is (kind == "soft")
+
+
 @pytest.mark.parametrize(
     ("options", "texts"),
     [
@@ -247,6 +260,9 @@ def test_a_robot_has_the_masses_and_places_of_its_file(new, things):
         ("--mesh chain --kind soft", "`--mesh` must have faces, got a chain"),
         ("--mesh ball --kind pendulum", "`--mesh` must be left out of a pendulum"),
         ("--points noise.csv --mesh ball", "`--points`: line 1 of"),
+        ("--mesh from-views --film film", "`--film` must be given once for each view, from two"),
+        ("--mesh from-views --points pixels.csv", "`--points` must be left out beside `--mesh fr"),
+        ("--mesh from-views --kind cloth --film film --film film", "`--kind`: Unknown kind `clo"),
         ("--urdf noise.urdf", "`--urdf`: "),
         ("--urdf arm.urdf --mesh ball", "`--mesh` must be left out beside `--urdf`"),
     ],
