@@ -158,7 +158,10 @@ def expected_intervals(
     """
     p = len(theta)
     if p > MOST_TANGENTS:
-        return no_intervals(p, f"more than {MOST_TANGENTS} numbers are free"), None
+        say = f"more than {MOST_TANGENTS} numbers are free"
+        if seen := sum(name.startswith("cameras.") for name in problem.parameters.labels):
+            say += f", {seen} of them of cameras: give `fit = false` where one is calibrated"
+        return no_intervals(p, say), None
     J = problem.residuals_and_jacobian(theta)[1]
     loose = LOOSE * _scale(problem, theta) * np.sqrt(EVIDENCE)
     J.values[-p:] = np.diag(np.hypot(np.diag(J.values[-p:]), 1.0 / loose))

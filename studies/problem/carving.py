@@ -248,7 +248,7 @@ def _require_outline(name: str, view: View) -> None:
         raise StudyError(
             f"`{name}` must show a body before its `background`, but in its first frame nearly all "
             "is unlike it. Declare what the film shows there, its color or a picture of the empty "
-            "scene, or give `masks`."
+            "scene, or give `masks`, in which the body is white."
         )
     if touched:
         raise StudyError(

@@ -70,7 +70,7 @@ def resolved(name: str, key: str, folder: Path) -> str:
     if not is_there:  # nor a pipe, which would be waited for
         others = f", nor is it one of {', '.join(GENERATORS)}" if is_mesh else ""
         here = "" if path.is_absolute() else " Paths begin at the folder of the scene file."
-        raise StudyError(f": there is no file {path}{others}.{here}")
+        raise StudyError(f": there is no file or folder {path}{others}.{here}")
     return str(path.resolve())
 
 

@@ -210,7 +210,7 @@ def test_mistakes_in_grips_are_said(tmp_path):
     )
     stroke = {"file": file_of(tmp_path / "a.csv", "time,displacement\n0,0\n"), "axis": [1, 0, 0]}
     for path, message in (
-        ({**stroke, "file": "none.csv"}, r"\.file`: there is no file none\.csv"),
+        ({**stroke, "file": "none.csv"}, r"\.file`: there is no file or folder none\.csv"),
         ({**stroke, "units": "inch"}, r'\.units` must be one of "m", "cm", "mm", got \'inch\''),
         (
             {**stroke, "axs": 1},
