@@ -2,7 +2,8 @@ r"""Adjoint of `adjsim/forces/log_neo_hookean.py`, which has the tangent: read t
 
 Every block undoes the forward line with the same number, last line first.
 Differentiated with respect to positions, velocities, mu V, lam/6, mu/6, eta V and the actuation,
-and in functions of their own, `_consts`, with respect to M and 1/(6 V).
+and in functions of their own, `_consts`, with respect to M and 1/(6 V). Lines (5) and (6) are here,
+the others in `adjoint/forces/neo_hookean.py`. Tests: `tests/forces/test_log_neo_hookean.py`.
 """
 
 import numpy as np

@@ -71,7 +71,8 @@ class Intervals:
     gradient: np.ndarray  # of r @ r, (p,)
     # The Gauss-Newton step in theta that is left at the optimum, (p,); 0 towards a bound
     remaining: np.ndarray
-    # Standard deviation of theta by source: pixel, lasting, jackknife, drift, floor
+    # Standard deviation of theta by source: pixel, lasting, jackknife, drift, floor, and what
+    # widened it later, such as "trial", "mesh" or "law"
     parts: dict[str, np.ndarray] = field(default_factory=dict)
     reason: str = ""
     quantile: float = np.nan  # half-width with model error over the standard deviation

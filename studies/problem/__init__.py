@@ -8,7 +8,8 @@ Where to begin:
                  begins with; it stands on
     losses       predictions -> residuals, priors, losses, Jacobian, and on
     predict      theta -> predictions, their tangent and cotangent, with reach (scene values ->
-                 parameters of the model) and steps (times -> steps)
+                 parameters of the model), steps (how long a step is, and between
+                 which steps instants lie) and pace (the same where something touches)
     many_points  losses and gradients of many thetas at once: worlds of one batch
     observers    what an observation predicts: films (also of smoke), points, clouds,
                  depths, encoders, forces, own

@@ -1,6 +1,10 @@
 """A body whose mesh is "from-views": the hull that the first frames of films enclose.
 
 It is in the world's axes, and goes on as a file: filled with tetrahedra like any closed surface.
+
+    films -> carving.hull -> adjsim/meshes/level_set -> a file
+    -> scene/mesh_source.volume_of -> runs/meshes.filled -> adjsim/meshes/tetrahedralise
+
 The file is in the cache, named by what is in it, so that it is the same in every process.
 """
 

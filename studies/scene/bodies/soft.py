@@ -61,7 +61,8 @@ def make_soft(name: str, body: Soft, free: frozenset[str], *, refined: bool = Fa
     if is_filled:
         notes.append(
             f"`{key}.mesh` is a surface: it was filled with {volume.n_tets} tetrahedra of "
-            f"`edge_length` = {body.edge_length:g}, on which the answer depends: a run says how much."
+            f"`edge_length` = {body.edge_length:g}, on which the answer depends; a run says how "
+            "much."
         )
     skin, surface = skin_of(source, volume)
     drawn = drawn_mesh(f"{key}.look", body.look, surface, source)
