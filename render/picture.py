@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from adjsim import checks
 from render.blending import Softmax
 from render.camera import AnyCamera
 from render.scene import Scene
@@ -67,6 +68,9 @@ class Picture:
 
     def at(self, values: Mapping[str, Any]) -> "Picture":
         """Return the picture with other values of some parameters; what has none is kept."""
+        planes = [f"{name}.{key}" for name in self.views for key in _PLANES]
+        for path in values:
+            checks.known_key("path in `values`", path, [*self.parameters(), *planes])
 
         def moved(piece: Any, name: str, keys: Iterable[str], **parts: Any) -> Any:
             changes = {key: new for key, new in parts.items() if new is not getattr(piece, key)}
