@@ -16,7 +16,6 @@ Neural Computation 6 (1994), sec. 2, products with a Hessian as derivatives of g
 
 import warnings
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 
@@ -36,21 +35,12 @@ WARNING = (
 )
 
 
-class Derivative(NamedTuple):
-    """The derivative of a vector, the estimated norm of its error, and what it cost."""
-
-    value: np.ndarray
-    error: float
-    gradients: int
-
-
 def hvp(
     gradient: Callable[..., Vector],
     x: Vector,
     direction: Vector,
     *,
     scale: Vector | None = None,
-    accuracy: float = ACCURATE,
 ) -> Vector:
     """Return the product of the Hessian of a scalar with a direction, from its gradient.
 
@@ -68,20 +58,17 @@ def hvp(
     scale : like x, optional
         Typical size of each entry; by default the root mean square of its block, or 1 if that is 0.
         The first step changes no entry by more than 1 % of it.
-    accuracy : float
-        Relative error at which no further level is taken [-]: 1e-3 needs half as many gradients.
 
     Returns
     -------
     like x
         H d. It takes two gradients a level, mostly four to seven levels, at most 14. A warning
-        says where the error is above 1e-6, or above `accuracy` if that is larger.
+        says where the error is above 1e-6.
 
     Raises
     ------
     ValueError
-        If x or the direction is not finite, they or a gradient are laid out otherwise, or
-        `accuracy` is not above 0.
+        If x or the direction is not finite, or they or a gradient are laid out otherwise.
     ArithmeticError
         If the gradient cannot be computed or is not finite beside x, however small the step.
 
@@ -92,16 +79,13 @@ def hvp(
     >>> print(hvp(lambda x: 4.0 * x**3, np.array([1.0, 2.0]), np.array([1.0, 0.0])).round(6))
     [12.  0.]
     """
-    checks.positive("accuracy", accuracy, hint="1e-3 is three digits.")
     point = Point.of(x, scale)
     d = checks.array("direction", _completed(point.layout, direction))
 
     def along(h: float) -> np.ndarray:
         return point.layout.flat("gradient", gradient(point.at(d, h)))
 
-    first = first_step(d, point.scale)
-    derivative = differentiate(along, first, point.scale, accuracy=accuracy)
-    return point.layout.restore(derivative.value)
+    return point.layout.restore(differentiate(along, first_step(d, point.scale), point.scale))
 
 
 def _completed(layout: Layout, direction: Vector) -> np.ndarray:
@@ -125,20 +109,16 @@ def differentiate(
     first: float,
     scale: np.ndarray,
     eps: float | None = None,
-    *,
-    accuracy: float = ACCURATE,
-) -> Derivative:
+) -> np.ndarray:
     """Return the derivative of a gradient phi, (n,), at 0, from steps that begin at `first`.
 
-    Entries count in units of 1 / `scale`, (n,). `eps` is the rounding that phi was computed with,
-    `accuracy` the relative error that is enough. A step at which phi raises an ArithmeticError is
-    halved too.
+    Entries count in units of 1 / `scale`, (n,). `eps` is the rounding that phi was computed with.
+    A step at which phi raises an ArithmeticError is halved too.
     """
     eps = float(np.finfo(np.float64).eps) if eps is None else eps
-    best, least, count = None, np.inf, 0
+    best, least = None, np.inf
     row: list[np.ndarray] = []
     enough = good = poor = 0.0
-    tolerances = accuracy, max(accuracy, GOOD), max(accuracy, POOR)
     for level in range(MOST_LEVELS):
         h = first * 0.5**level
         try:
@@ -150,7 +130,6 @@ def differentiate(
                 raise
             row = []
             continue
-        count += 2
         above, row = row, [(ahead - behind) / (2.0 * h)]
         is_better = False
         for k, coarser in enumerate(above):
@@ -160,14 +139,14 @@ def differentiate(
                 best, least, is_better = row[-1], error, True
                 rounding = ROUNDINGS * eps * _norm(scale * ahead) / h
                 size = _norm(scale * best)
-                enough, good, poor = (max(t * size, rounding) for t in tolerances)
+                enough, good, poor = (max(t * size, rounding) for t in (ACCURATE, GOOD, POOR))
         if best is not None and (least <= enough or (least <= good and not is_better)):
             break
     if best is None:  # one level alone
         best = row[0]
     if least > poor:
         warnings.warn(WARNING.format(least / max(_norm(scale * best), 1e-300)), stacklevel=3)
-    return Derivative(best, least, count)
+    return best
 
 
 def _norm(vector: np.ndarray) -> float:

@@ -360,7 +360,7 @@ class Record(Generic[S, T]):
         flat = moved.flat("direction", d)
         first = first_step(flat, moved.block_scale(moved.flat("direction", start)))
         eps = float(np.finfo(self._stepper.dtype).eps)
-        return out.split(differentiate(along, first, scale, eps).value)
+        return out.split(differentiate(along, first, scale, eps))
 
     def _run_backward(self, sweep: Sweep) -> None:
         states = self._states

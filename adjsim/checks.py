@@ -205,11 +205,11 @@ def length(name: str, value: np.ndarray, *, hint: str = "") -> np.ndarray:
     return value
 
 
-def non_negative(name: str, value: Any, *, hint: str = "") -> Any:
+def non_negative(name: str, value: Any) -> Any:
     """Return `value` if no entry is below zero."""
     low = float(np.min(value)) if np.size(value) else 0.0
     if not low >= 0.0:
-        raise ValueError(f"`{name}` must not be negative, got {low:g}.{_tail(hint)}")
+        raise ValueError(f"`{name}` must not be negative, got {low:g}.")
     return value
 
 

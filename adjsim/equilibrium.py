@@ -19,7 +19,6 @@ Derivatives: `adjoint/equilibrium.py`. Tests: `tests/test_equilibrium.py`.
 """
 
 import enum
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -88,9 +87,7 @@ class Equilibrium:
         return f"Equilibrium({n} nodes, residual={self.residual:.1e} N, steps={self.steps})"
 
 
-def equilibrium(
-    model: Model, state: State, *, progress: Callable[[int, float], None] | None = None
-) -> Equilibrium:
+def equilibrium(model: Model, state: State) -> Equilibrium:
     """Find where the nodes of a model rest.
 
     Parameters
@@ -100,8 +97,6 @@ def equilibrium(
     state : State
         Where to start, and where the pinned nodes are; velocities do not count. Of a series of the
         model only the first row is used.
-    progress : callable, optional
-        Called before every step with its number and the residual [N].
 
     Returns
     -------
@@ -115,7 +110,7 @@ def equilibrium(
     EquilibriumError
         If nothing holds a body, if it buckles, or if the search does not converge.
     """
-    return rest_in(Field(require_nodes(model), with_weight=True), state, 0, progress)
+    return rest_in(Field(require_nodes(model), with_weight=True), state, 0)
 
 
 def require_nodes(model: Model) -> Model:
@@ -128,9 +123,7 @@ def require_nodes(model: Model) -> Model:
     return model
 
 
-def rest_in(
-    field: Field, state: State, row: int, progress: Callable[[int, float], None] | None = None
-) -> Equilibrium:
+def rest_in(field: Field, state: State, row: int) -> Equilibrium:
     """Find where the nodes rest in a field, with a row of its series; else as `equilibrium`."""
     model = field.model
     model.check_state(state)
@@ -139,7 +132,7 @@ def rest_in(
     if not len(free):
         return Equilibrium(State(state.x), 0.0, 0, field, None, free, row)
     search = _Search(field, free, np.array(state.x, float), row)
-    n_steps = search.run(progress)
+    n_steps = search.run()
     factor = positive_factors(search.stiffness())
     if factor is None:
         raise search.unstable()
@@ -170,12 +163,10 @@ class _Search:
             self.rounding = ROUNDINGS * float(np.abs(self.K.diagonal()).max()) * self.size
         return self.K
 
-    def run(self, progress: Callable[[int, float], None] | None) -> int:
+    def run(self) -> int:
         """Step until it rests; return how many steps that took."""
         for n in range(MOST_STEPS):
             self.largest = float(np.abs(self.r).max(initial=0.0))
-            if progress is not None:
-                progress(n, self.largest)
             bound = max(TOLERANCE * self.field.magnitude(State(self.x), self.row), self.rounding)
             if self.largest <= bound:
                 return n

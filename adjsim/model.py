@@ -3,12 +3,11 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from adjsim import checks
-from adjsim.extras import optional
 from adjsim.forces.acted_rows import NODES, ActedRows, acted_on, frames_of
 from adjsim.forces.element import Force
 from adjsim.forces.node_mass import check_mass, lumped_masses
@@ -17,10 +16,6 @@ from adjsim.rigid.pose import BodyState, BodyTrajectory
 from adjsim.stable_step import rate_of_bodies, rate_of_nodes, step_of
 from adjsim.system import System
 from adjsim.values import grouped, parts_with_values, replace_values
-
-
-if TYPE_CHECKING:
-    import xarray
 
 
 RESERVED_NAMES = ("mass", "gravity", "state", "camera", "rasterizer", NODES)
@@ -356,23 +351,3 @@ class Trajectory:
     def times(self) -> np.ndarray:
         """Time of each frame, (n_frames,) [s]."""
         return self.steps * self.dt
-
-    def to_xarray(self) -> "xarray.Dataset":
-        """Return the frames as a data set over `time`: x, v, and "BODY.FIELD" of bodies."""
-        xarray = optional("xarray")
-        where = ("time", "node", "axis")
-        variables: dict[str, Any] = {"x": (where, self.x), "v": (where, self.v)}
-        for name, states in self.bodies.items():
-            for key, value in vars(states).items():
-                axis = "quaternion" if key == "orientation" else "axis"
-                variables[f"{name}.{key}"] = (("time", name, axis), value)
-        axes = {"axis": ["x", "y", "z"], "quaternion": ["x", "y", "z", "w"]}
-        axes = {
-            k: labels
-            for k, labels in axes.items()
-            if any(k in dims for dims, _ in variables.values())
-        }
-        data = xarray.Dataset(variables, {"time": self.times, "step": ("time", self.steps), **axes})
-        data["time"].attrs["units"] = "s"
-        data["x"].attrs["units"], data["v"].attrs["units"] = "m", "m/s"
-        return data

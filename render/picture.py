@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from adjsim import checks
 from render.blending import Softmax
 from render.camera import AnyCamera
 from render.scene import Scene
@@ -46,7 +47,12 @@ class Picture:
 
     def parameters(self) -> dict[str, np.ndarray]:
         """Return every differentiable parameter by path."""
-        values: dict[str, object] = {}
+        values = self.values(is_deep=isinstance(self.rasterizer.blend, Softmax))
+        return {path: np.asarray(value, dtype=np.float64) for path, value in values.items()}
+
+    def values(self, *, is_deep: bool) -> dict[str, Any]:
+        """Return the same as they were given; `is_deep` where depths count, and so their planes."""
+        values: dict[str, Any] = {}
         for name, mesh in self.scene.objects.items():
             values[f"{name}.vertices"] = self.vertices[name]
             for kind in _MESH:
@@ -59,14 +65,16 @@ class Picture:
             values |= {f"{name}.{f.name}": getattr(light, f.name) for f in fields(light)}
         for name, camera in self.views.items():
             values |= {f"{name}.{key}": value for key, value in camera.parameters().items()}
-            if isinstance(self.rasterizer.blend, Softmax):
+            if is_deep:
                 values |= {f"{name}.{key}": getattr(camera, key) for key in _PLANES}
         values |= {f"rasterizer.{key}": getattr(self.rasterizer, key) for key in _RASTERIZER}
-        values |= {f"rasterizer.{key}": k for key, k in vars(self.rasterizer.blend).items()}
-        return {path: np.asarray(value, dtype=np.float64) for path, value in values.items()}
+        return values | {f"rasterizer.{key}": k for key, k in vars(self.rasterizer.blend).items()}
 
     def at(self, values: Mapping[str, Any]) -> "Picture":
         """Return the picture with other values of some parameters; what has none is kept."""
+        paths = self.values(is_deep=True)
+        for path in values:
+            checks.known_key("path in `values`", path, paths)
 
         def moved(piece: Any, name: str, keys: Iterable[str], **parts: Any) -> Any:
             changes = {key: new for key, new in parts.items() if new is not getattr(piece, key)}

@@ -5,6 +5,9 @@ r"""Soft rasterization: images that are smooth in everything that makes them.
 `face_setup.py`, `fragments.py` and `blending.py` hold the three stages; `frames.py` runs them
 over the tiles of a frame, `thread_pool.py` over frames, and this file says what is drawn.
 
+A wide sigma lets an edge feel targets that are far away; a wide gamma lets faces behind others be
+seen. In DIBR it is kappa that lets alpha feel what is far away; sigma does nothing there.
+
 Adjoint: `adjoint/render/soft_raster.py`. Tests: `tests/render/test_soft_raster.py`.
 Source: Liu et al., Soft Rasterizer, ICCV 2019; the Over blend is this project's.
 """
@@ -26,6 +29,27 @@ from render.raster.packing import Job, check_cameras, pack
 from render.raster.supersampling import average
 from render.raster.thread_pool import Pool, for_each_frame
 from render.scene import Scene
+
+
+def softness(pixels: float, height: int) -> float:
+    """Return the sigma [screen units squared] of edges that are so many pixels soft.
+
+    Parameters
+    ----------
+    pixels : float
+        sqrt(sigma) [pixels], positive.
+    height : int
+        Of the image [pixels].
+
+    Raises
+    ------
+    ValueError
+        If a number is not positive.
+    """
+    wide, high = checks.number("pixels", pixels), checks.number("height", height)
+    checks.positive("pixels", wide)
+    checks.positive("height", high)
+    return (2.0 * wide / high) ** 2
 
 
 def without_alpha(background: Any) -> str:

@@ -33,11 +33,10 @@ from adjsim.rigid.pose import BodyState
 from adjsim.rollout import rollout
 from adjsim.series_files import write_bodies, write_moved, write_series
 from adjsim.worlds import stack
-from render.annealing import Geometric, Stages, annealed, softness
 from render.camera import Camera
 from render.losses import Mse, PyramidMse
 from render.scene import DirectionalLight, Mesh, Scene
-from render.soft_raster import SoftRasterizer, rasterize
+from render.soft_raster import SoftRasterizer, rasterize, softness
 from tests.rigid.scenes import box
 
 
@@ -148,10 +147,6 @@ PICTURES = [
     (lambda: Mse()(IMAGE, None), "`targets` must be float64 or float32, got object"),
     (lambda: PyramidMse(True), "`levels` must be a whole number of at least 1, got True"),
     (lambda: softness(1.0, "tall"), "`height` must be an array of float64: it has text"),
-    (lambda: Stages([1.0], [5]), r"`steps` must be a whole number of at least 1, got \[5\]"),
-    (lambda: Geometric(1.0, 2.0, 2.5), "`steps` must be a whole number of at least 2, got 2.5"),
-    (lambda: annealed(None, 0), "`rasterizer` must be a SoftRasterizer, got NoneType"),
-    (lambda: annealed(DRAWN[2], 0, sigma=1e-4), "`sigma` must be a Geometric or a Stages, got"),
 ]
 
 

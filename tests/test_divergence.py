@@ -28,9 +28,9 @@ FAST = {1: 1e200, 4: 3e58}  # velocities [m/s] of a node of these worlds: too fa
 MARK = {"on_divergence": "mark"}
 
 
-def thrown(own, v, dtype=np.float64):
+def thrown(pair, v, dtype=np.float64):
     """A world with a node that is much too fast."""
-    model, state = own
+    model, state = pair
     fast = np.array(state.v)
     fast[5] = v if dtype == np.float64 else 1e15
     return model, State(state.x, fast)
@@ -39,8 +39,8 @@ def thrown(own, v, dtype=np.float64):
 @pytest.fixture(scope="module")
 def worlds():
     """Six worlds of several sizes, two of which diverge."""
-    own = [world(k, cells) for k, cells in enumerate([(1, 1, 1), (2, 1, 1), (1, 2, 1)] * 2)]
-    return [thrown(each, FAST[k]) if k in FAST else each for k, each in enumerate(own)]
+    resting = [world(k, cells) for k, cells in enumerate([(1, 1, 1), (2, 1, 1), (1, 2, 1)] * 2)]
+    return [thrown(each, FAST[k]) if k in FAST else each for k, each in enumerate(resting)]
 
 
 @pytest.fixture(scope="module")
@@ -60,32 +60,32 @@ def step_of(model, state, dt=DT, **options):
     return int(re.search(r"in step (\d+)", str(caught.value))[1])
 
 
-def check_trajectories(found, worlds, **options):
+def check_trajectories(runs, worlds, **options):
     """Those that diverge say when and are NaN from there on; the others have their own bits."""
-    for k, (run, own) in enumerate(zip(found, worlds, strict=True)):
+    for k, (run, pair) in enumerate(zip(runs, worlds, strict=True)):
         if k not in FAST:
-            theirs = rollout(*own, DT, N_STEPS, frames=FRAMES, **options)
+            theirs = rollout(*pair, DT, N_STEPS, frames=FRAMES, **options)
             assert run.diverged is theirs.diverged is None
             np.testing.assert_array_equal(run.x, theirs.x)
             np.testing.assert_array_equal(run.v, theirs.v)
             continue
-        assert run.diverged == step_of(*own, **options)
+        assert run.diverged == step_of(*pair, **options)
         after = np.array(FRAMES) > run.diverged
         assert after.any()
         assert not after.all()
-        for part in (run.x, run.v):
-            assert np.isnan(part[after]).all()
-            assert np.isfinite(part[~after]).all()
+        for field in (run.x, run.v):
+            assert np.isnan(field[after]).all()
+            assert np.isfinite(field[~after]).all()
 
 
-def check_gradients(found, worlds, adj):
+def check_gradients(gradients, worlds, adj):
     """Those of worlds that diverge are NaN; the others have the bits of their worlds alone."""
-    for k, (grads, own) in enumerate(zip(found, worlds, strict=True)):
+    for k, (grads, pair) in enumerate(zip(gradients, worlds, strict=True)):
         if k in FAST:
             assert all(np.isnan(value).all() for value in grads.values())
-            assert set(grads) == {*own[0].parameters(), *own[0].state_parameters(own[1])}
+            assert set(grads) == {*pair[0].parameters(), *pair[0].state_parameters(pair[1])}
             continue
-        theirs = record(*own, DT, N_STEPS, frames=FRAMES).vjp(adj[0][k], adj[1][k])
+        theirs = record(*pair, DT, N_STEPS, frames=FRAMES).vjp(adj[0][k], adj[1][k])
         assert np.abs(theirs["solid.mu"]).max() > 0
         for path, value in theirs.items():
             np.testing.assert_array_equal(grads[path], value, err_msg=f"world {k}: {path}")
@@ -101,16 +101,16 @@ def test_they_diverge_at_different_times(worlds):
 def test_a_batch_goes_on_without_the_worlds_that_diverge(worlds, limit, threads, monkeypatch):
     monkeypatch.setattr(adjsim.engine.layouts, "GROUP", limit)
     models, states = zip(*worlds, strict=True)
-    found = rollout(stack(models), states, DT, N_STEPS, frames=FRAMES, threads=threads, **MARK)
-    check_trajectories(found, worlds)
+    runs = rollout(stack(models), states, DT, N_STEPS, frames=FRAMES, threads=threads, **MARK)
+    check_trajectories(runs, worlds)
 
 
 def test_in_single_precision(worlds):
-    worlds = [thrown(own, 0.0, np.float32) if k in FAST else own for k, own in enumerate(worlds)]
+    worlds = [thrown(pair, 0.0, np.float32) if k in FAST else pair for k, pair in enumerate(worlds)]
     models, states = zip(*worlds, strict=True)
     options = {"dtype": np.float32}
-    found = rollout(stack(models), states, DT, N_STEPS, frames=FRAMES, **MARK, **options)
-    check_trajectories(found, worlds, **options)
+    runs = rollout(stack(models), states, DT, N_STEPS, frames=FRAMES, **MARK, **options)
+    check_trajectories(runs, worlds, **options)
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -134,13 +134,13 @@ def test_the_tangents_of_the_other_worlds_keep_their_bits(worlds, threads):
     options = {"frames": FRAMES, "threads": threads}
     runs, tans = rollout_jvp(stack(models), states, DT, N_STEPS, tangents, **options, **MARK)
     check_trajectories(runs, worlds)
-    for k, (own, tan) in enumerate(zip(worlds, tans, strict=True)):
+    for k, (pair, tan) in enumerate(zip(worlds, tans, strict=True)):
         if k in FAST:
             assert tan.diverged == runs[k].diverged
             assert np.isnan(tan.x[np.array(FRAMES) > tan.diverged]).all()
             assert np.isfinite(tan.x[np.array(FRAMES) <= tan.diverged]).all()
             continue
-        _, theirs = rollout_jvp(*own, DT, N_STEPS, tangents[k], frames=FRAMES)
+        _, theirs = rollout_jvp(*pair, DT, N_STEPS, tangents[k], frames=FRAMES)
         np.testing.assert_array_equal(tan.x, theirs.x)
         np.testing.assert_array_equal(tan.v, theirs.v)
 
@@ -177,7 +177,7 @@ def test_a_gradient_that_overflows_is_marked_like_a_state(worlds):
     with pytest.raises(RolloutError, match="of world 0 left the finite numbers"):
         record(stack(models), states, DT, N_STEPS, frames=FRAMES).vjp(large)
     run = record(stack(models), states, DT, N_STEPS, frames=FRAMES, **MARK)
-    assert [own.diverged for own in run.trajectory] == [None, None]
+    assert [frames.diverged for frames in run.trajectory] == [None, None]
     lost, kept = run.vjp(large)
     assert all(np.isnan(value).all() for value in lost.values())
     theirs = record(*worlds[3], DT, N_STEPS, frames=FRAMES).vjp(large[1])

@@ -43,9 +43,9 @@ def beam(E=3e4, load=None):
 
 def test_a_mass_hangs_where_its_weight_is_held_and_moves_as_its_formula_does():
     k, m = 50.0, 0.4
-    found = equilibrium(*hanging(k, m))
-    assert found.state.x[1] == pytest.approx([0, -0.3 - m * G / k, 0], rel=1e-13, abs=1e-13)
-    gradient = equilibrium_vjp(found, np.array([[0.0, 0, 0], [0.0, 1.0, 0]]))
+    resting = equilibrium(*hanging(k, m))
+    assert resting.state.x[1] == pytest.approx([0, -0.3 - m * G / k, 0], rel=1e-13, abs=1e-13)
+    gradient = equilibrium_vjp(resting, np.array([[0.0, 0, 0], [0.0, 1.0, 0]]))
     assert gradient["spring.stiffness"] == pytest.approx(m * G / k**2, rel=1e-12)
     assert gradient["spring.rest_length"] == pytest.approx(-1.0, rel=1e-12)
     np.testing.assert_allclose(gradient["mass"], [0.0, -G / k], rtol=1e-12)
@@ -55,26 +55,26 @@ def test_a_mass_hangs_where_its_weight_is_held_and_moves_as_its_formula_does():
 
 def test_nothing_is_left_at_rest_and_friction_does_not_act():
     model, state = beam()
-    found = equilibrium(model, state)
-    left = Field(model, with_weight=True).forces(found.state)
+    resting = equilibrium(model, state)
+    left = Field(model, with_weight=True).forces(resting.state)
     free = ~model.pinned
-    assert np.abs(left[free]).max() <= TOLERANCE * Field(model).magnitude(found.state)
-    assert np.abs(left[free]).max() == found.residual
-    assert (found.state.x[:, 1] < -0.03).any()  # it lies on the floor
+    assert np.abs(left[free]).max() <= TOLERANCE * Field(model).magnitude(resting.state)
+    assert np.abs(left[free]).max() == resting.residual
+    assert (resting.state.x[:, 1] < -0.03).any()  # it lies on the floor
     rough, start = model.with_values(state, {"floor.friction": 5.0, "floor.damping": 3.0})
-    np.testing.assert_array_equal(equilibrium(rough, start).state.x, found.state.x)
+    np.testing.assert_array_equal(equilibrium(rough, start).state.x, resting.state.x)
 
 
 def test_the_start_does_not_matter_and_twice_gives_the_same_bits(rng):
     model, state = beam()
-    found = equilibrium(model, state)
+    resting = equilibrium(model, state)
     shaken = State(
         np.where(model.pinned[:, None], 0.0, 2e-3) * rng.standard_normal(state.x.shape) + state.x
     )
     np.testing.assert_allclose(
-        equilibrium(model, shaken).state.x, found.state.x, rtol=0, atol=1e-12
+        equilibrium(model, shaken).state.x, resting.state.x, rtol=0, atol=1e-12
     )
-    np.testing.assert_array_equal(equilibrium(model, state).state.x, found.state.x)
+    np.testing.assert_array_equal(equilibrium(model, state).state.x, resting.state.x)
 
 
 PATHS = (
@@ -85,7 +85,7 @@ PATHS = (
 
 def test_tangent_and_adjoint_agree_with_equilibria_beside_it(rng):
     model, state = beam(load=(0.002, -0.01, 0.02))
-    found = equilibrium(model, state)
+    resting = equilibrium(model, state)
     at = {**model.parameters(), **model.state_parameters(state)}
     sizes = {"gravity": 1.0, "beam.rest_positions": 1e-3, "state.x": 1e-3, "floor.height": 1e-3}
     tangents = {
@@ -98,11 +98,11 @@ def test_tangent_and_adjoint_agree_with_equilibria_beside_it(rng):
         moved = {path: at[path] + step * tangents[path] for path in PATHS}
         return equilibrium(*model.with_values(state, moved)).state.x
 
-    pushed = equilibrium_jvp(found, tangents)
+    pushed = equilibrium_jvp(resting, tangents)
     slope = (rest(h) - rest(-h)) / (2.0 * h)
     assert np.abs(slope - pushed).max() < 1e-6 * np.abs(pushed).max()
     adj = rng.standard_normal(pushed.shape)
-    gradient = equilibrium_vjp(found, adj, PATHS)
+    gradient = equilibrium_vjp(resting, adj, PATHS)
     assert min(np.abs(gradient[path]).max() for path in PATHS) > 0.0
     total = sum(np.vdot(gradient[path], tangents[path]) for path in PATHS)
     assert total == pytest.approx(np.vdot(adj, pushed), rel=1e-10)
@@ -114,9 +114,9 @@ def test_a_stiffness_is_found_from_where_a_beam_rests():
     mu = 2.5 * model.forces["beam"].mu
     for _ in range(12):  # Gauss-Newton on log mu
         changed, start = model.with_values(state, {"beam.mu": mu})
-        found = equilibrium(changed, start)
-        J = equilibrium_jvp(found, {"beam.mu": mu})
-        mu = mu * np.exp(-np.vdot(J, found.state.x - target) / np.vdot(J, J))
+        resting = equilibrium(changed, start)
+        J = equilibrium_jvp(resting, {"beam.mu": mu})
+        mu = mu * np.exp(-np.vdot(J, resting.state.x - target) / np.vdot(J, J))
     assert mu == pytest.approx(float(model.forces["beam"].mu), rel=1e-9)
 
 
@@ -143,10 +143,10 @@ def stacked():
 
 
 def test_a_block_rests_on_another_by_a_force_as_large_as_its_weight(stacked):
-    scene, found = stacked
+    scene, resting = stacked
     model, upper = scene.model, slice(8, 16)
     of = {
-        name: Field(replace(model, forces={name: force})).forces(found.state)[upper].sum(axis=0)
+        name: Field(replace(model, forces={name: force})).forces(resting.state)[upper].sum(axis=0)
         for name, force in model.forces.items()
     }
     weight = model.mass[upper].sum() * model.gravity
@@ -156,10 +156,10 @@ def test_a_block_rests_on_another_by_a_force_as_large_as_its_weight(stacked):
 
 
 def test_no_bit_of_an_equilibrium_depends_on_the_skin(stacked):
-    scene, found = stacked
-    touch, x = scene.model.forces["touch"], found.state.x
+    scene, resting = stacked
+    touch, x = scene.model.forces["touch"], resting.state.x
     adj = np.random.default_rng(0).standard_normal(x.shape)
-    expected = equilibrium_vjp(found, adj)
+    expected = equilibrium_vjp(resting, adj)
     for skin in (1e-3, 0.2):
         forces = {**scene.model.forces, "touch": replace(touch, skin=skin)}
         other = equilibrium(replace(scene.model, forces=forces), scene.state)
@@ -169,22 +169,22 @@ def test_no_bit_of_an_equilibrium_depends_on_the_skin(stacked):
 
 
 def test_the_gradient_of_stacked_blocks_is_that_of_differences(stacked, rng):
-    scene, found = stacked
+    scene, resting = stacked
     at = {path: v for path, v in scene.parameters().items() if path not in scene.inert}
     tangents = {
         path: (np.abs(v).max() or 0.01) * rng.standard_normal(v.shape) for path, v in at.items()
     }
     tangents["state.x"] *= 0.01
     tangents["solid.rest_positions"] *= 0.01
-    adj = rng.standard_normal(found.state.x.shape)
-    gradient = equilibrium_vjp(found, adj, list(at))
+    adj = rng.standard_normal(resting.state.x.shape)
+    gradient = equilibrium_vjp(resting, adj, list(at))
     total = sum(np.vdot(gradient[path], tangents[path]) for path in at)
-    assert total == pytest.approx(np.vdot(adj, equilibrium_jvp(found, tangents)), rel=1e-12)
+    assert total == pytest.approx(np.vdot(adj, equilibrium_jvp(resting, tangents)), rel=1e-12)
 
     def slope(h):
         ends = (scene.at({path: v + s * h * tangents[path] for path, v in at.items()})
                 for s in (1.0, -1.0))  # fmt: skip
-        ahead, behind = (equilibrium(one.model, one.state).state.x for one in ends)
+        ahead, behind = (equilibrium(changed.model, changed.state).state.x for changed in ends)
         return np.vdot(adj, ahead - behind) / (2.0 * h)
 
     h = 1e-4
@@ -203,23 +203,25 @@ def test_what_only_another_body_holds_or_starts_in_it_is_told(stacked):
 
 
 def test_a_block_that_starts_above_another_comes_to_lie_on_it(stacked):
-    scene, found = stacked
+    scene, resting = stacked
     x = scene.state.x.copy()
     x[8:16, 1] += 0.15
     high = equilibrium(scene.model, State(x))
-    np.testing.assert_allclose(high.state.x, found.state.x, rtol=0, atol=1e-11)
+    np.testing.assert_allclose(high.state.x, resting.state.x, rtol=0, atol=1e-11)
 
 
 def test_a_mass_that_starts_above_its_hold_swings_down():
     model, _ = hanging()
-    found = equilibrium(model, State([[0, 0, 0], [0.05, 0.2, 0.02]]))
-    np.testing.assert_allclose(found.state.x[1], [0, -0.3 - 0.4 * G / 50.0, 0], rtol=0, atol=1e-12)
+    resting = equilibrium(model, State([[0, 0, 0], [0.05, 0.2, 0.02]]))
+    np.testing.assert_allclose(
+        resting.state.x[1], [0, -0.3 - 0.4 * G / 50.0, 0], rtol=0, atol=1e-12
+    )
 
 
 def test_nodes_that_are_all_pinned_rest_where_they_are():
     model, state = hanging()
-    found = equilibrium(Model(model.mass, model.forces, pinned=[True, True]), state)
-    np.testing.assert_array_equal(found.state.x, state.x)
+    resting = equilibrium(Model(model.mass, model.forces, pinned=[True, True]), state)
+    np.testing.assert_array_equal(resting.state.x, state.x)
     moved = np.ones((2, 3))
-    np.testing.assert_array_equal(equilibrium_jvp(found, {"state.x": moved}), moved)
-    np.testing.assert_array_equal(equilibrium_vjp(found, moved, ["state.x"])["state.x"], moved)
+    np.testing.assert_array_equal(equilibrium_jvp(resting, {"state.x": moved}), moved)
+    np.testing.assert_array_equal(equilibrium_vjp(resting, moved, ["state.x"])["state.x"], moved)

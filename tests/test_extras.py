@@ -60,6 +60,7 @@ block = NeoHookeanTets.from_young(mesh.tets, mesh.points, youngs_modulus=1e4, po
 model = Model(mass=block.lumped_mass(1000.0), forces={"block": block})
 run = record(model, State(mesh.points), dt=1e-4, n_steps=2)
 assert np.abs(run.vjp(2.0 * run.trajectory.x)["gravity"]).max() > 0.0
+inspected = run.inspect(2.0 * run.trajectory.x)
 ball = shape("sphere", radius=1.0)
 scene = Scene({"ball": Mesh(ball.faces)}, {"sun": DirectionalLight((1.0, 2.0, 1.5))})
 camera = Camera(eye=(0.0, 0.5, 4.0), target=(0.0, 0.0, 0.0), fov_y=45.0)
@@ -67,7 +68,7 @@ drawn = record_images(scene, camera, SoftRasterizer(sigma=1e-4), {"ball": ball.p
 assert np.abs(drawn.vjp(drawn.images)["ball.vertices"]).max() > 0.0
 api = lambda: __import__("studies.api")
 declared = lambda: __import__("studies.scene.declared")
-for use in (lambda: read_mesh(sys.argv[1]), run.trajectory.to_xarray, api, declared):
+for use in (lambda: read_mesh(sys.argv[1]), inspected.dataset, api, declared):
     try:
         use()
     except ImportError as error:

@@ -42,7 +42,7 @@ def adj():
 
 
 @pytest.fixture(scope="module")
-def found(run, adj):
+def inspection(run, adj):
     """What there is to find, in every step."""
     return run.inspect(*adj, thorough=True, wrt=[*run.model.parameters(), "state.x", "state.v"])
 
@@ -51,94 +51,98 @@ def largest(value):
     return float(np.abs(value).max())
 
 
-def test_the_gradient_has_the_bits_of_a_sweep_without_pauses(run, adj, found):
+def test_the_gradient_has_the_bits_of_a_sweep_without_pauses(run, adj, inspection):
     for path, value in run.vjp(*adj).items():
-        np.testing.assert_array_equal(found.gradient[path], value)
+        np.testing.assert_array_equal(inspection.gradient[path], value)
 
 
 @pytest.mark.parametrize("most", [2, 5, 9, 64])
 def test_contributions_sum_to_the_gradient(run, adj, most):
-    own = run.inspect(*adj, most_pauses=most, wrt=[*run.model.parameters(), "state.x", "state.v"])
-    assert 2 <= len(own.steps) <= min(most, N_STEPS)
-    assert set(own.contributions) == set(run.model.parameters())
-    for path, parts in own.contributions.items():
-        total, gradient = parts.sum(axis=0), own.gradient[path]
+    inspection = run.inspect(
+        *adj, most_pauses=most, wrt=[*run.model.parameters(), "state.x", "state.v"]
+    )
+    assert 2 <= len(inspection.steps) <= min(most, N_STEPS)
+    assert set(inspection.contributions) == set(run.model.parameters())
+    for path, parts in inspection.contributions.items():
+        total, gradient = parts.sum(axis=0), inspection.gradient[path]
         assert largest(total - gradient) <= 1e-12 * largest(gradient) > 0.0, path
-    for part in ("x", "v"):
-        total = sum(parts[part] for parts in own.origins.values())
-        gradient = own.gradient[f"state.{part}"]
+    for field in ("x", "v"):
+        total = sum(parts[field] for parts in inspection.origins.values())
+        gradient = inspection.gradient[f"state.{field}"]
         assert largest(total - gradient) <= 1e-12 * largest(gradient)
 
 
-def test_in_every_step_forces_motion_and_frames_are_all_there_is(found):
-    assert set(found.origins) == {"solid", "floor", "motion", "frames"}
-    a, b = (found.adjoint[part] for part in ("x", "v"))
-    np.testing.assert_array_equal(a[0], found.gradient["state.x"])
-    np.testing.assert_array_equal(b[0], found.gradient["state.v"])
-    assert all(largest(found.added[name]["x"]) > 0.0 for name in ("solid", "floor"))
-    assert largest(found.added["motion"]["x"]) < 1e-9 * largest(found.added["solid"]["x"])
+def test_in_every_step_forces_motion_and_frames_are_all_there_is(inspection):
+    assert set(inspection.origins) == {"solid", "floor", "motion", "frames"}
+    a, b = (inspection.adjoint[field] for field in ("x", "v"))
+    np.testing.assert_array_equal(a[0], inspection.gradient["state.x"])
+    np.testing.assert_array_equal(b[0], inspection.gradient["state.v"])
+    assert all(largest(inspection.added[name]["x"]) > 0.0 for name in ("solid", "floor"))
+    assert largest(inspection.added["motion"]["x"]) < 1e-9 * largest(inspection.added["solid"]["x"])
 
 
-def test_rates_of_forces_sum_to_the_growth_of_every_step(found):
-    rates = sum(found.rates.values())
-    growth = found.growth - np.append(found.growth[1:], 0.0)
+def test_rates_of_forces_sum_to_the_growth_of_every_step(inspection):
+    rates = sum(inspection.rates.values())
+    growth = inspection.growth - np.append(inspection.growth[1:], 0.0)
     assert largest(rates * DT - growth) < 1e-12 * largest(growth)
 
 
-def test_growth_does_not_depend_on_the_pauses(run, adj, found):
+def test_growth_does_not_depend_on_the_pauses(run, adj, inspection):
     for most in (2, 9):
-        own = run.inspect(*adj, most_pauses=most)
-        sizes = {part: scale / found.scales[part] for part, scale in own.scales.items()}
-        assert own.growth[0] == pytest.approx(
-            found.growth[0], abs=2.0 * np.log(max(sizes.values()))
+        paused = run.inspect(*adj, most_pauses=most)
+        sizes = {field: scale / inspection.scales[field] for field, scale in paused.scales.items()}
+        assert paused.growth[0] == pytest.approx(
+            inspection.growth[0], abs=2.0 * np.log(max(sizes.values()))
         )
 
 
-def test_shares_of_frames_sum_to_the_norm_of_the_gradient(found):
-    assert {"solid.mu", "floor.friction", "mass", "state.v"} <= set(found.shares)
-    for path, shares in found.shares.items():
-        size = np.linalg.norm(found.gradient[path])
+def test_shares_of_frames_sum_to_the_norm_of_the_gradient(inspection):
+    assert {"solid.mu", "floor.friction", "mass", "state.v"} <= set(inspection.shares)
+    for path, shares in inspection.shares.items():
+        size = np.linalg.norm(inspection.gradient[path])
         assert abs(shares.sum() - size) < 1e-12 * size, path
 
 
-def test_a_share_is_what_a_frame_alone_would_give(run, adj, found):
+def test_a_share_is_what_a_frame_alone_would_give(run, adj, inspection):
     alone = np.zeros_like(adj)
     alone[:, 1] = adj[:, 1]
-    gradient, whole = run.vjp(*alone)["floor.friction"], found.gradient["floor.friction"]
-    assert found.shares["floor.friction"][1] == pytest.approx(float(gradient * np.sign(whole)))
+    gradient, total = run.vjp(*alone)["floor.friction"], inspection.gradient["floor.friction"]
+    assert inspection.shares["floor.friction"][1] == pytest.approx(float(gradient * np.sign(total)))
 
 
 def test_contacts_are_counted_in_every_state(monkeypatch, run, adj):
     monkeypatch.setattr("adjoint.inspector.WINDOW", 4)
-    found = run.inspect(*adj, most_pauses=3)
+    inspection = run.inspect(*adj, most_pauses=3)
     every = rollout(run.model, run.state, DT, N_STEPS, frames=range(N_STEPS), threads=1)
     margins = contact_margins(run.model, every)["floor"]
     touches = margins.touch > 0.0
     slips = touches & (margins.slip > 0.0)
-    np.testing.assert_array_equal(found.touching["floor"], touches.sum(axis=1))
-    np.testing.assert_array_equal(found.slipping["floor"], slips.sum(axis=1))
+    np.testing.assert_array_equal(inspection.touching["floor"], touches.sum(axis=1))
+    np.testing.assert_array_equal(inspection.slipping["floor"], slips.sum(axis=1))
     changes = {
         "touch": touches[1:] & ~touches[:-1],
         "leave": touches[:-1] & ~touches[1:],
         "slip": touches[1:] & touches[:-1] & slips[1:] & ~slips[:-1],
         "stick": touches[1:] & touches[:-1] & slips[:-1] & ~slips[1:],
     }
-    assert sum(own.sum() for own in changes.values()) > 5
-    for name, own in changes.items():
-        np.testing.assert_array_equal(found.events[f"floor: {name}"], [*own.sum(axis=1), 0])
+    assert sum(changed.sum() for changed in changes.values()) > 5
+    for name, changed in changes.items():
+        np.testing.assert_array_equal(
+            inspection.events[f"floor: {name}"], [*changed.sum(axis=1), 0]
+        )
 
 
 def test_surfaces_and_joints_are_counted_like_obstacles():
     model, state = nets()
-    own = record(model, state, 5e-4, 120, frames=[120])
-    found = own.inspect(np.ones((1, *state.x.shape)), most_pauses=3)
+    run = record(model, state, 5e-4, 120, frames=[120])
+    inspection = run.inspect(np.ones((1, *state.x.shape)), most_pauses=3)
     every = rollout(model, state, 5e-4, 120, frames=range(120))
     margins = contact_margins(model, every)["touch"]
     touches = margins.touch > 0.0
-    np.testing.assert_array_equal(found.touching["touch"], touches.sum(axis=1))
-    np.testing.assert_array_equal(found.slipping["touch"], (margins.slip > 0.0).sum(axis=1))
+    np.testing.assert_array_equal(inspection.touching["touch"], touches.sum(axis=1))
+    np.testing.assert_array_equal(inspection.slipping["touch"], (margins.slip > 0.0).sum(axis=1))
     begins = (touches[1:] & ~touches[:-1]).sum(axis=1)
-    np.testing.assert_array_equal(found.events["touch: touch"][:-1], begins)
+    np.testing.assert_array_equal(inspection.events["touch: touch"][:-1], begins)
     assert begins.sum() > 10
 
 
@@ -152,13 +156,15 @@ def test_a_joint_that_turns_round_sticks_and_slips():
         **frames_at((None, "block"), start, (0.0, 0.0, 0.0), (0.0, 0.0, 1.0)),
     )  # fmt: skip
     model = Model(forces={"joint": joint}, gravity=(0.0, 0.0, 0.0), bodies={"block": block})
-    own = record(model, State(bodies=start), 1e-3, 800, frames=[800])
-    found = own.inspect(bodies={"block": {"angular_velocity": np.ones((1, 1, 3))}}, most_pauses=3)
-    events = {name: np.flatnonzero(counts) for name, counts in found.events.items()}
+    run = record(model, State(bodies=start), 1e-3, 800, frames=[800])
+    inspection = run.inspect(
+        bodies={"block": {"angular_velocity": np.ones((1, 1, 3))}}, most_pauses=3
+    )
+    events = {name: np.flatnonzero(counts) for name, counts in inspection.events.items()}
     (sticks,), (slips,) = events["joint: stick"], events["joint: slip"]
     assert 0 < sticks < slips
-    assert found.slipping["joint"].sum() == 800 - (slips - sticks)
-    assert not found.touching["joint"].any()
+    assert inspection.slipping["joint"].sum() == 800 - (slips - sticks)
+    assert not inspection.touching["joint"].any()
 
 
 def test_what_is_kept_of_a_model_of_bodies_and_nodes():
@@ -175,27 +181,33 @@ def test_what_is_kept_of_a_model_of_bodies_and_nodes():
     )
     at = BodyState((0.0, 0.099, 0.0), velocity=(0.5, -0.3, 0.1), angular_velocity=(0.2, 1.0, 0.3))
     state = State([(1.0, -0.001, 0.0), (2.0, 0.5, 0.0)], bodies={"block": at})
-    own = record(model, state, 1e-3, 20)
+    run = record(model, state, 1e-3, 20)
     adj = {"block": {"position": [[(1.0, 0.5, 0.0)]], "orientation": [[(0.1, 0.2, 0.3, 0.0)]]}}
-    found = own.inspect(np.ones((1, 2, 3)), bodies=adj, thorough=True)
-    for part in ("block.position", "block.velocity", "block.angular_velocity"):
-        gradient = found.gradient[part]
-        total = sum(parts[part] for parts in found.origins.values())
+    inspection = run.inspect(np.ones((1, 2, 3)), bodies=adj, thorough=True)
+    for field in ("block.position", "block.velocity", "block.angular_velocity"):
+        gradient = inspection.gradient[field]
+        total = sum(parts[field] for parts in inspection.origins.values())
         assert largest(total - gradient) <= 1e-12 * largest(gradient)
-    assert largest(found.origins["floor"]["block.orientation"]) > 0.0
-    assert largest(found.origins["floor"]["x"]) == 0.0 < largest(found.origins["ground"]["x"])
-    for path, shares in found.shares.items():
-        size = np.linalg.norm(found.gradient[path])
+    assert largest(inspection.origins["floor"]["block.orientation"]) > 0.0
+    assert (
+        largest(inspection.origins["floor"]["x"])
+        == 0.0
+        < largest(inspection.origins["ground"]["x"])
+    )
+    for path, shares in inspection.shares.items():
+        size = np.linalg.norm(inspection.gradient[path])
         assert abs(shares.sum() - size) < 1e-12 * size, path
-    assert found.dataset()["adjoint.block.position"].shape == (20, 1, 3)
+    assert inspection.dataset()["adjoint.block.position"].shape == (20, 1, 3)
 
 
 def test_the_exponent_is_that_of_two_runs_that_are_near():
     model = DoublePendulum((1.0, 1.0), (1.0, 1.0))
     start, dt, n, short = PendulumState((2.0, 2.5)), 1e-3, 10_000, 250
-    found = record(model, start, dt, n).inspect([[1.0, 0.0]])
-    scale = np.array([[found.scales["angle"]], [found.scales["rate"]]])
-    away = np.stack([found.gradient["state.angle"], found.gradient["state.rate"]]) / scale**2
+    inspection = record(model, start, dt, n).inspect([[1.0, 0.0]])
+    scale = np.array([[inspection.scales["angle"]], [inspection.scales["rate"]]])
+    away = (
+        np.stack([inspection.gradient["state.angle"], inspection.gradient["state.rate"]]) / scale**2
+    )
     size, total, at = 1e-9 * scale.max(), 0.0, np.stack([start.angle, start.rate])
 
     def ahead(state):
@@ -206,43 +218,43 @@ def test_the_exponent_is_that_of_two_runs_that_are_near():
         away *= size / np.linalg.norm(scale * away)
         at, away = ahead(at), ahead(at + away) - ahead(at)
         total += np.log(np.linalg.norm(scale * away) / size)
-    assert found.exponent == pytest.approx(total / (n * dt), rel=0.1)
-    assert found.horizon is None
-    assert "10 times every 1.6" in found.summary()[0]
+    assert inspection.exponent == pytest.approx(total / (n * dt), rel=0.1)
+    assert inspection.horizon is None
+    assert "10 times every 1.6" in inspection.summary()[0]
 
 
 def test_a_gradient_beyond_the_horizon_is_said_to_be_none():
     model = DoublePendulum((1.0, 1.0), (1.0, 1.0))
-    found = record(model, PendulumState((2.0, 2.5)), 1e-3, 40_000).inspect([[1.0, 0.0]])
-    assert 10_000 < found.horizon < 16_000
-    assert any("carries no information" in line for line in found.summary())
+    inspection = record(model, PendulumState((2.0, 2.5)), 1e-3, 40_000).inspect([[1.0, 0.0]])
+    assert 10_000 < inspection.horizon < 16_000
+    assert any("carries no information" in line for line in inspection.summary())
 
 
-def test_the_summary_says_where_the_adjoint_grows_and_what_changes_there(found):
-    late = found.steps[len(found.steps) * 2 // 3]
-    jump = replace(found, growth=np.where(found.steps <= late, 3.0, 0.0))
-    window = found.frames[-1] // 10
+def test_the_summary_says_where_the_adjoint_grows_and_what_changes_there(inspection):
+    late = inspection.steps[len(inspection.steps) * 2 // 3]
+    jump = replace(inspection, growth=np.where(inspection.steps <= late, 3.0, 0.0))
+    window = inspection.frames[-1] // 10
     text = jump.summary()[1]
     start = int(re.search(r"back to step (\d+)", text)[1])
     assert start <= late < start + window
     assert f"by {3.0 / (window * DT):.3g}/s" in text
-    (text,) = replace(found, growth=0.0 * found.growth).summary()
+    (text,) = replace(inspection, growth=0.0 * inspection.growth).summary()
     assert text.endswith("no trouble for a search. Nothing found here stands in its way.")
 
 
 def test_smoke_is_inspected_too():
     rng = np.random.default_rng(0)
-    own = record(
+    run = record(
         Smoke((8, 8)), SmokeState(rng.standard_normal((8, 8, 2)), rng.random((8, 8))), 0.02, 4
     )
-    found = own.inspect(adj_density=np.ones((1, 8, 8)))
-    total = sum(parts["velocity"] for parts in found.origins.values())
-    gradient = found.gradient["state.velocity"]
+    inspection = run.inspect(adj_density=np.ones((1, 8, 8)))
+    total = sum(parts["velocity"] for parts in inspection.origins.values())
+    gradient = inspection.gradient["state.velocity"]
     assert largest(total - gradient) <= 1e-12 * largest(gradient)
 
 
-def test_the_dataset_has_named_coordinates(found):
-    data = found.dataset()
+def test_the_dataset_has_named_coordinates(inspection):
+    data = inspection.dataset()
     assert data["contribution.floor.friction"].dims == ("step",)
     assert data["adjoint.x"].sel(step=12).shape == (27, 3)
     assert data["rate.floor"].attrs["units"] == "1/s"
@@ -251,9 +263,9 @@ def test_the_dataset_has_named_coordinates(found):
 
 def test_a_budget_limits_the_pauses(monkeypatch, run, adj):
     monkeypatch.setattr("adjoint.rollout.LEAST_MEMORY", 0)
-    found = run.inspect(*adj)
-    assert len(found.steps) == 5
-    assert "solid.actuation" not in found.contributions
+    inspection = run.inspect(*adj)
+    assert len(inspection.steps) == 5
+    assert "solid.actuation" not in inspection.contributions
 
 
 def test_what_cannot_be_inspected_is_said(run, adj):

@@ -54,7 +54,7 @@ FLOORS = {
         ["seamless"],
         ["raster"],  # from scenes to fragments and pixels
         ["soft_raster"],
-        ["annealing", "losses", "outputs", "pendulum", "picture"],
+        ["losses", "outputs", "pendulum", "picture"],
         ["picture_files", "posed_camera", "pyramid_boxes", "shape_losses", "smoke"],
         ["textured_files", "unwrapping"],
     ],

@@ -13,9 +13,7 @@ from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.forces.neo_hookean import NeoHookeanTets
 from adjsim.jit.backend import JIT_DISABLED
 from adjsim.meshes.grid import box_tets
-from adjsim.meshes.shapes import shape
 from adjsim.model import Model, State
-from adjsim.rigid import BodyState, RigidBodies
 from adjsim.rollout import rollout
 from tests.physics import sliding_box
 from tests.test_rollout import in_process
@@ -165,17 +163,3 @@ def test_a_memory_budget_is_kept_over_a_long_horizon():
     assert slope == pytest.approx(4000.0, rel=1e-6)  # x = v t
     assert predicted <= 10e6
     assert grown <= 20e6
-
-
-def test_a_trajectory_is_a_data_set_by_name_and_time():
-    cube = RigidBodies(shape("cube", radius=0.1), mass=2.0)
-    state = State(np.zeros((2, 3)), bodies={"cube": BodyState(position=[[0.0, 1.0, 0.0]])})
-    run = rollout(Model([1.0, 2.0], bodies={"cube": cube}), state, DT, 20, frames=[0, 20])
-    data = run.to_xarray()
-    assert data["x"].dims == ("time", "node", "axis")
-    assert data["cube.orientation"].dims == ("time", "cube", "quaternion")
-    np.testing.assert_array_equal(data["time"], run.times)
-    np.testing.assert_array_equal(data["x"].sel(axis="y"), run.x[..., 1])
-    np.testing.assert_array_equal(data["cube.position"], run.bodies["cube"].position)
-    alone = rollout(Model([1.0, 2.0]), State(np.zeros((2, 3))), DT, 2).to_xarray()
-    assert set(alone.dims) == {"time", "node", "axis"}

@@ -67,7 +67,7 @@ def gradients(worlds, adj, **options):
 
 def alone(worlds, adj, **options):
     """The same of each world by itself."""
-    runs = [record(*own, DT, N_STEPS, frames=FRAMES, **options) for own in worlds]
+    runs = [record(*pair, DT, N_STEPS, frames=FRAMES, **options) for pair in worlds]
     each = zip(runs, *adj, strict=True)
     return [run.trajectory for run in runs], [run.vjp(x, v) for run, x, v in each]
 
@@ -106,8 +106,8 @@ def expected(different):
 @pytest.mark.parametrize("n_worlds", [1, 2, 7])
 def test_a_world_is_the_same_to_the_bit_beside_any_others(different, expected, n_worlds, threads):
     adj, (runs, grads) = expected
-    own = [part[:n_worlds] for part in adj]
-    batch = gradients(different[:n_worlds], own, threads=threads)
+    first_worlds = [field[:n_worlds] for field in adj]
+    batch = gradients(different[:n_worlds], first_worlds, threads=threads)
     assert_same_bits(batch, (runs[:n_worlds], grads[:n_worlds]))
 
 
@@ -123,9 +123,9 @@ def test_a_thousand_worlds_give_the_bits_of_one(different):
     rng = np.random.default_rng(2)
     first, last = (rng.standard_normal((2, len(FRAMES), *s.x.shape)) for _, s in worlds[-2:])
     adj = [[first[k]] * 999 + [last[k]] for k in range(2)]
-    own = alone(worlds[-2:], [[first[k], last[k]] for k in range(2)])
+    expected = alone(worlds[-2:], [[first[k], last[k]] for k in range(2)])
     batch = gradients(worlds, adj)
-    assert_same_bits(batch, tuple([part[0]] * 999 + [part[1]] for part in own))
+    assert_same_bits(batch, tuple([field[0]] * 999 + [field[1]] for field in expected))
 
 
 @pytest.mark.parametrize(
@@ -168,11 +168,11 @@ def test_every_kind_of_force_and_bodies_are_the_same_to_the_bit(threads):
     run = record(stack(models), states, scenes.DT, scenes.N_STEPS, **options)
     turned = [frames.bodies for frames in run.trajectory]
     grads = run.vjp([adj] * 4, [0.1 * adj] * 4, bodies=turned)
-    for own, frames, ours in zip(worlds, run.trajectory, grads, strict=True):
-        single = record(*own, scenes.DT, scenes.N_STEPS, frames=scenes.FRAMES, threads=1)
+    for pair, frames, ours in zip(worlds, run.trajectory, grads, strict=True):
+        single = record(*pair, scenes.DT, scenes.N_STEPS, frames=scenes.FRAMES, threads=1)
         np.testing.assert_array_equal(frames.x, single.trajectory.x)
-        for name, part in single.trajectory.bodies.items():
-            for key, value in vars(part).items():
+        for name, poses in single.trajectory.bodies.items():
+            for key, value in vars(poses).items():
                 np.testing.assert_array_equal(vars(frames.bodies[name])[key], value)
         theirs = single.vjp(adj, 0.1 * adj, bodies=single.trajectory.bodies)
         assert len(theirs) > 50
@@ -194,13 +194,13 @@ def test_tangents_are_the_same_to_the_bit(threads):
     runs, tans = rollout_jvp(
         stack([model] * 4), [state] * 4, *args, [*tangents, None], threads=threads, **options
     )
-    for own, run, tan in zip(tangents, runs, tans, strict=False):
-        single, expected = rollout_jvp(model, state, *args, own, threads=1, **options)
+    for tangent, run, tan in zip(tangents, runs, tans, strict=False):
+        single, expected = rollout_jvp(model, state, *args, tangent, threads=1, **options)
         np.testing.assert_array_equal(run.x, single.x)
         np.testing.assert_array_equal(tan.x, expected.x)
         np.testing.assert_array_equal(tan.v, expected.v)
-        for name, part in expected.bodies.items():
-            np.testing.assert_array_equal(tan.bodies[name].orientation, part.orientation)
+        for name, poses in expected.bodies.items():
+            np.testing.assert_array_equal(tan.bodies[name].orientation, poses.orientation)
     assert np.abs(tans[0].x).max() > 0
     assert not tans[3].x.any()
 
@@ -211,7 +211,7 @@ def test_worlds_have_losses_of_their_own(different):
     models, states = zip(*worlds, strict=True)
     run = record(stack(models), states, DT, N_STEPS, frames=FRAMES)
     grads = run.vjp([None, adj[1], None], wrt=["solid.mu", "state.v"])
-    assert [list(own) for own in grads] == [["solid.mu", "state.v"]] * 3
+    assert [list(gradient) for gradient in grads] == [["solid.mu", "state.v"]] * 3
     assert not any(value.any() for k in (0, 2) for value in grads[k].values())
     theirs = record(*worlds[1], DT, N_STEPS, frames=FRAMES).vjp(adj[1])
     np.testing.assert_array_equal(grads[1]["solid.mu"], theirs["solid.mu"])
@@ -278,8 +278,8 @@ def test_worlds_with_nodes_here_and_bodies_there_are_shared_out_once(sizes):
             assert lasts[:-1] == firsts[1:]  # as `adjoint/engine/timeloop.py` takes a part's rows
     adj = [rng.standard_normal((1, *state.x.shape)) for state in states]
     grads = record(stack(models), states, DT, N_STEPS, threads=2).vjp(adj)
-    for own, cotangent, ours in zip(worlds, adj, grads, strict=True):
-        theirs = record(*own, DT, N_STEPS, threads=1).vjp(cotangent)
+    for pair, cotangent, ours in zip(worlds, adj, grads, strict=True):
+        theirs = record(*pair, DT, N_STEPS, threads=1).vjp(cotangent)
         for path, value in theirs.items():
             np.testing.assert_array_equal(ours[path], value, err_msg=path)
         assert theirs["gravity"].any()
@@ -383,7 +383,7 @@ def test_the_world_that_leaves_the_finite_numbers_is_named(different, threads):
 
 
 def test_a_batch_makes_no_more_groups_than_it_can(different):
-    models = [own for own, _ in different]
+    models = [model for model, _ in different]
     stepper = make_stepper(stack(models[:2]), RunSettings(DT, N_STEPS, threads=1))
     assert stepper.packed.n_groups == 1
     assert whole_groups(pack(models[:1], N_STEPS, F64, 2))[0].tolist() == [0, 2]
@@ -403,6 +403,6 @@ def test_worlds_of_one_gravity_and_group_are_one_range(different):
     assert range_ptr.tolist() == [0, 3, 6]
     assert ranges[:, 0].tolist() == list(range(6))
     run = rollout(stack(models), [state] * 6, DT, N_STEPS)
-    for own, frames in zip(models, run, strict=True):
-        np.testing.assert_array_equal(frames.x, rollout(own, state, DT, N_STEPS).x)
+    for each, frames in zip(models, run, strict=True):
+        np.testing.assert_array_equal(frames.x, rollout(each, state, DT, N_STEPS).x)
     assert np.abs(run[2].x - run[1].x).max() > 0

@@ -11,7 +11,7 @@ Tests: `tests/render/test_soft_raster.py`, `tests/render/test_views.py`.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,17 +20,16 @@ from adjoint.render.camera import view_jvp, view_vjp
 from adjsim import checks
 from render.camera import AnyCamera
 from render.faces.face_setup import PackedScene
+from render.picture import Picture
 from render.projection import VIEW_SIZE
 from render.raster.packing import Job, behind_samples
 from render.scene import DirectionalLight, Scene, SphericalHarmonics
-from render.shaders.harmonics import N_HARMONICS
 
 
 NUMBERS = ("sigma", "gamma", "epsilon")
 SIGMA, GAMMA, EPSILON, NEAR, FAR = 0, 1, 2, 4, 5  # of `Packed.numbers`
 CLIPPING = slice(NEAR, FAR + 1)
 PLANES = ("near", "far")  # of a camera; in numbers, behind them
-Cameras = Mapping[str, AnyCamera]  # by the first part of the paths of their parameters
 
 
 class Packed(NamedTuple):
@@ -95,40 +94,9 @@ def views(scene: Scene, job: Job, packed: Packed) -> dict[str, np.ndarray]:
     return out
 
 
-def shapes(
-    scene: Scene, cameras: Cameras, vertices: Mapping[str, Any], job: Job
-) -> dict[str, tuple]:
+def shapes(picture: Picture, job: Job) -> dict[str, tuple]:
     """Return the shape of each parameter, as the caller gave it."""
-    behind = np.empty(job.background_shape, job.x.dtype)
-    packed = Packed(job.x[0], job.scene._replace(background=behind), job.view, np.empty(6))
-    out = {}
-    for path in views(scene, job, packed):
-        owner, _, name = path.rpartition(".")
-        if name == "vertices":
-            value = vertices[owner]
-            out[path] = value.shape if hasattr(value, "shape") else np.shape(value)
-        elif name in {"ambient", "diffuse", "specular", "shininess"}:
-            out[path] = np.shape(getattr(scene.objects[owner].material, name))
-        elif name in {"face_colors", "vertex_colors", "uv"}:
-            out[path] = np.shape(getattr(scene.objects[owner], name))
-        elif name == "background":
-            out[path] = job.background_shape
-        elif name == "texels":
-            out[path] = np.shape(getattr(scene.objects[owner].texture, name))
-        elif name == "coefficients":
-            out[path] = (N_HARMONICS, 3)
-        else:
-            out[path] = () if name in {*NUMBERS, "kappa"} else (3,)
-    for owner, camera in cameras.items():
-        out |= {f"{owner}.{name}": value.shape for name, value in camera.parameters().items()}
-        if job.settings.is_deep:
-            out |= {f"{owner}.{name}": () for name in PLANES}
-    return out
-
-
-def named(cameras: Sequence[AnyCamera], *, many: bool) -> dict[str, AnyCamera]:
-    """Return the cameras by the paths that their gradients begin with."""
-    return {f"camera.{i}" if many else "camera": camera for i, camera in enumerate(cameras)}
+    return {path: np.shape(x) for path, x in picture.values(is_deep=job.settings.is_deep).items()}
 
 
 def asked(shapes: Mapping[str, tuple], wrt: Iterable[str] | None) -> dict[str, tuple]:
@@ -158,18 +126,14 @@ def known_path(argument: str, path: str, shapes: Mapping[str, tuple]) -> str:
 
 
 def gradient(
-    scene: Scene,
-    cameras: Cameras,
-    job: Job,
-    shape_of: Mapping[str, tuple],
-    frames: Iterable[Packed],
+    picture: Picture, job: Job, shape_of: Mapping[str, tuple], frames: Iterable[Packed]
 ) -> dict[str, np.ndarray]:
     """Sum the adjoints of the frames into one mapping of paths, first to last.
 
     They come view by view, all frames of the first camera before those of the second, one by one
     or several at once.
     """
-    n_frames, dtype = len(job.x), job.x.dtype
+    scene, cameras, n_frames, dtype = picture.scene, picture.views, len(job.x), job.x.dtype
     sums = _sums(scene, list(cameras), job, shape_of, frames)
     of_cameras = {}
     for owner, camera in cameras.items():
@@ -257,13 +221,10 @@ def through_unit(light: DirectionalLight, change: np.ndarray) -> np.ndarray:
 
 
 def pack_tangents(
-    scene: Scene,
-    cameras: Cameras,
-    job: Job,
-    shape_of: Mapping[str, tuple],
-    tangents: Mapping[str, Any],
+    picture: Picture, job: Job, shape_of: Mapping[str, tuple], tangents: Mapping[str, Any]
 ) -> list[Packed]:
     """Pack the given tangents for each camera; parameters without one have the tangent 0."""
+    scene, cameras = picture.scene, picture.views
     packed = zeros(job)._replace(x=np.zeros(job.x.shape, job.x.dtype))
     target, suns = views(scene, job, packed), _suns(scene)
     of_cameras: dict[str, dict[str, np.ndarray]] = {owner: {} for owner in cameras}

@@ -9,14 +9,13 @@ import numpy as np
 
 from adjsim.meshes.shapes import shape
 from benchmarks.gallery.shots import Entry, Shot, Size
-from render.annealing import softness
 from render.blending import DIBR, Hard, Over, Softmax
 from render.camera import AnyCamera, Camera
 from render.lenses import Intrinsics, Orthographic
 from render.outputs import Output
 from render.posed_camera import PosedCamera
 from render.scene import DirectionalLight, Light, Material, Mesh, Scene, SphericalHarmonics
-from render.soft_raster import SoftRasterizer
+from render.soft_raster import SoftRasterizer, softness
 from render.textures import Texture, Wrap
 
 

@@ -20,9 +20,8 @@ from PIL import Image
 from scene_schema import ENTRY, PAGES
 from scipy.spatial.transform import Rotation
 
-from render.annealing import softness
 from render.scene import Scene
-from render.soft_raster import SoftRasterizer, rasterize
+from render.soft_raster import SoftRasterizer, rasterize, softness
 from studies.problem.joint_marks import marked, seen_by
 from studies.problem.observers import NODES, surfaces
 from studies.problem.twin import hidden_scene, true_values

@@ -5,10 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from render.annealing import softness
 from render.posed_camera import PosedCamera
 from render.scene import Material, Mesh, Scene
-from render.soft_raster import SoftRasterizer, rasterize
+from render.soft_raster import SoftRasterizer, rasterize, softness
 from studies.problem.observers import Observer
 from studies.scene import declared
 from studies.scene.building import Lit

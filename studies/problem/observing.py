@@ -12,10 +12,9 @@ import scipy.sparse
 from adjsim.model import Model
 from adjsim.pairs.nearest import SurfaceSearch
 from adjsim.reduced.smoke import SmokeState
-from render.annealing import softness
 from render.blending import Hard
 from render.scene import Material, Mesh, Scene, SphericalHarmonics
-from render.soft_raster import SoftRasterizer
+from render.soft_raster import SoftRasterizer, softness
 from studies.problem.clouds import CloudObserver, require_on_surface, surface_samples
 from studies.problem.depths import JUMP, DepthObserver
 from studies.problem.encoders import EncoderObserver

@@ -113,10 +113,10 @@ def stones(rng):
         f"under_{name}": HalfSpaceContact(
             height=0.08,
             acts_on=name,
-            friction=np.where(np.arange(len(part.hull)) % 2, 0.005, 5.0),
+            friction=np.where(np.arange(len(rigid.hull)) % 2, 0.005, 5.0),
             **law,
         )
-        for name, part in bodies.items()
+        for name, rigid in bodies.items()
     }
     law = {"stiffness": 50.0, "dissipation": 0.5, "friction_stiffness": 1.0}
     friction = np.where(np.arange(12) % 2, 0.005, 5.0)
@@ -195,10 +195,10 @@ def free_bodies(model, state, options):
     """The bodies without nodes and forces: all arrays of both are empty."""
     free = Model(bodies=model.bodies), State(bodies=state.bodies)
     run = record(*free, DT, N_STEPS, **options)
-    out = {f"free {name}": part.position for name, part in run.trajectory.bodies.items()}
+    out = {f"free {name}": poses.position for name, poses in run.trajectory.bodies.items()}
     turning = {
-        name: {"position": part.position, "angular_velocity": part.angular_velocity}
-        for name, part in run.trajectory.bodies.items()
+        name: {"position": poses.position, "angular_velocity": poses.angular_velocity}
+        for name, poses in run.trajectory.bodies.items()
     }
     wrt = ("gravity", "stone.inertia", "pair.angular_velocity", "stone.velocity")
     grads = run.vjp(bodies=turning, wrt=wrt)
@@ -212,14 +212,14 @@ def two_worlds(model, state, adj, options):
     worlds = [model, dataclasses.replace(model, forces=forces, gravity=(1.0, -3.0, 2.0))]
     batch, states = stack(worlds), [state, state]
     run = record(batch, states, DT, N_STEPS, **options)
-    turned = [own.bodies for own in run.trajectory]
+    turned = [frames.bodies for frames in run.trajectory]
     wrt = ("gravity", "body.actuation", "pair.density", "under_stone.friction", "state.v", REST)
     grads = run.vjp([adj, 0.5 * adj], None, bodies=turned, wrt=wrt)
     tangents = [{"gravity": np.ones(3)}, {"gravity": [2.0, 0.0, 1.0], REST: 0.01 * adj[0]}]
     _, tans = rollout_jvp(batch, states, DT, N_STEPS, tangents, **options)
     out = {}
-    for k, (own, grad, tan) in enumerate(zip(run.trajectory, grads, tans, strict=True)):
-        out |= {f"world {k} x": own.x, f"world {k} jvp x": tan.x}
+    for k, (frames, grad, tan) in enumerate(zip(run.trajectory, grads, tans, strict=True)):
+        out |= {f"world {k} x": frames.x, f"world {k} jvp x": tan.x}
         out |= {f"world {k} jvp stone": tan.bodies["stone"].position}
         out |= {f"world {k} vjp {path}": value for path, value in grad.items()}
     return out
@@ -235,8 +235,8 @@ def many_worlds(device, dtype=np.float64):
     tiles = patch.multiple(patches, ELEMENTS=TILE, SMALL_PATCH=TILE)
     with patch.object(cuda_teams, "MOST_ELEMENTS", 0), tiles:
         grid = _many_worlds(device, dtype)
-    found = {"blocks": blocks, "grid": grid, "example": example_worlds(device, dtype)}
-    return {f"{team} {name}": value for team, out in found.items() for name, value in out.items()}
+    teams = {"blocks": blocks, "grid": grid, "example": example_worlds(device, dtype)}
+    return {f"{team} {name}": value for team, out in teams.items() for name, value in out.items()}
 
 
 def own_nodes(device, dtype=np.float64):
@@ -261,11 +261,11 @@ def own_nodes(device, dtype=np.float64):
     states = [State(mesh.points, rng.standard_normal(mesh.points.shape)) for _ in worlds]
     with patch.object(cuda_teams, "MOST_ELEMENTS", 0):
         run = record(stack(worlds), states, DT, N_STEPS, frames=FRAMES, device=device, dtype=dtype)
-        adj = [rng.standard_normal(own.x.shape) for own in run.trajectory]
+        adj = [rng.standard_normal(frames.x.shape) for frames in run.trajectory]
         grads = run.vjp(adj, wrt=("soft.mu", "floor.friction", "grip.positions", "state.v"))
     out = {}
-    for k, (own, grad) in enumerate(zip(run.trajectory, grads, strict=True)):
-        out |= {f"{k} x": own.x, f"{k} v": own.v}
+    for k, (frames, grad) in enumerate(zip(run.trajectory, grads, strict=True)):
+        out |= {f"{k} x": frames.x, f"{k} v": frames.v}
         out |= {f"{k} vjp {path}": value for path, value in grad.items()}
     return out
 

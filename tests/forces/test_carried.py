@@ -100,9 +100,9 @@ class _Rows:
 
 def shape(kind, **changed):
     """Return an obstacle on the first body of "carrier", and the same in the world."""
-    own = {"stiffness": 300.0, "dissipation": 0.3, "friction_stiffness": 20.0, "friction": 0.5}
-    own = {**SHAPES[kind], **own, "radius": 0.02, **changed}
-    return kind(**own, fixed_to="carrier"), own
+    values = {"stiffness": 300.0, "dissipation": 0.3, "friction_stiffness": 20.0, "friction": 0.5}
+    values = {**SHAPES[kind], **values, "radius": 0.02, **changed}
+    return kind(**values, fixed_to="carrier"), values
 
 
 def element(force, points, velocities):
@@ -120,13 +120,13 @@ def tuples(rows):
 
 def touching(rng, kind, force, n=20):
     """Yield points and velocities of a node that touches and of a body, (5, 3) each."""
-    found = 0
-    while found < n:
+    count = 0
+    while count < n:
         frame = frame_points(rng)
         node = frame[0][0] + rng.uniform(-0.4, 0.4, 3), rng.standard_normal(3)
         x, v = (np.vstack(pair) for pair in zip(node, frame, strict=True))
         if np.abs(element(force, x, v)).max() > 1.0:
-            found += 1
+            count += 1
             yield x, v
 
 
@@ -142,24 +142,24 @@ def test_momentum_and_angular_momentum_are_exchanged_without_loss(rng, kind):
 
 @EACH
 def test_a_node_feels_a_moving_obstacle_of_the_world(rng, kind):
-    force, own = shape(kind)
+    force, values = shape(kind)
     for x, v in touching(rng, kind, force, 10):
         center, V, R = x[1], v[1], (x[2:] - x[1]).T
         omega = 0.5 * np.cross(x[2:] - x[1], v[2:] - v[1]).sum(axis=0)
-        turned = dict(own)
+        turned = dict(values)
         if kind is HalfSpaceContact:
-            normal = np.array(own["normal"]) / np.linalg.norm(own["normal"])
+            normal = np.array(values["normal"]) / np.linalg.norm(values["normal"])
             turned["normal"] = R @ normal
-            turned["height"] = own["height"] + R @ normal @ center
+            turned["height"] = values["height"] + R @ normal @ center
             matter = V + np.cross(omega, x[0] - center)
-            turned["velocity"] = matter + R @ own["velocity"]
+            turned["velocity"] = matter + R @ values["velocity"]
         else:
-            arm = R @ own["center"]
+            arm = R @ values["center"]
             turned["center"] = center + arm
-            turned["velocity"] = V + np.cross(omega, arm) + R @ own["velocity"]
-            turned["angular_velocity"] = omega + R @ own["angular_velocity"]
+            turned["velocity"] = V + np.cross(omega, arm) + R @ values["velocity"]
+            turned["angular_velocity"] = omega + R @ values["angular_velocity"]
         if kind in (BoxContact, CapsuleContact):
-            turn = Rotation.from_matrix(R) * Rotation.from_rotvec(own["rotation"])
+            turn = Rotation.from_matrix(R) * Rotation.from_rotvec(values["rotation"])
             turned["rotation"] = turn.as_rotvec()
         world = Model([1.0], {"it": kind(**turned)}, gravity=(0.0, 0.0, 0.0))
         expected = nodal_forces(world.forces["it"], x[:1], v[:1])
@@ -206,13 +206,13 @@ def test_friction_acts_against_the_matter_of_the_body_beside_the_node():
 def balls(stiffness=1e4):
     """Two bodies: the first carries a sphere, which the middle of the second may touch."""
     points = {"middle": BodyPoint(body=1)}
-    own = RigidBodies(
+    bodies = RigidBodies(
         [np.zeros((1, 3))] * 2, mass=[1.0, 3.0], inertia=[0.1, 0.1, 0.1, 0, 0, 0], points=points
     )
     ball = SphereContact(
         sphere_radius=0.1, radius=0.1, stiffness=stiffness, fixed_to="balls", acts_on="balls"
     )
-    return Model(forces={"touch": ball}, bodies={"balls": own}, gravity=(0.0, 0.0, 0.0))
+    return Model(forces={"touch": ball}, bodies={"balls": bodies}, gravity=(0.0, 0.0, 0.0))
 
 
 def test_two_balls_that_collide_have_the_speeds_of_the_closed_form():
@@ -233,9 +233,9 @@ def test_the_points_of_the_body_itself_do_not_touch():
     assert bound.nodes.shape == (9, 5)
     assert bound.nodes[0].tolist() == [0, 17, 18, 19, 20]
     assert model.bodies["crate"].framed == (1,)
-    own = dataclasses.replace(floor, contact_nodes=[0, 12])
+    on_carrier = dataclasses.replace(floor, contact_nodes=[0, 12])
     with pytest.raises(ValueError, match=r"`floor.contact_nodes` must not be points of `crate.1`"):
-        Model([1.0], {"floor": own}, bodies={"crate": crate})
+        Model([1.0], {"floor": on_carrier}, bodies={"crate": crate})
 
 
 def test_a_contact_with_other_values_is_bound_again_only_if_the_rows_change():
@@ -267,14 +267,14 @@ def test_margins_are_those_of_the_obstacle_where_it_is(rng):
     margins = contact_margins(scene.model, run)["obstacle"]
     still = contacts.box(1, moves=False)
     first = Trajectory(np.array([0]), 1.0, still.state.x[None], still.state.v[None])
-    own = still.model.forces["obstacle"]
-    means = {key: float(np.mean(getattr(own, key))) for key in own.scalars}
-    plain = dataclasses.replace(own, **means)
+    obstacle = still.model.forces["obstacle"]
+    means = {key: float(np.mean(getattr(obstacle, key))) for key in obstacle.scalars}
+    plain = dataclasses.replace(obstacle, **means)
     expected = contact_margins(Model(still.model.mass, {"obstacle": plain}), first)["obstacle"]
     n = still.model.n_nodes
     for name in ("touch", "leaving", "slip"):
-        found = getattr(margins, name)[:, :n]
-        np.testing.assert_allclose(found, getattr(expected, name), rtol=0, atol=1e-11)
+        margin = getattr(margins, name)[:, :n]
+        np.testing.assert_allclose(margin, getattr(expected, name), rtol=0, atol=1e-11)
     assert margins.shape.shape == (1, n + 2, 3)
 
 
@@ -282,9 +282,9 @@ def test_margins_are_those_of_the_obstacle_where_it_is(rng):
 def test_threads_change_no_bit(build):
     scene = contacts.BUILDS[f"contact/{build}-carried"](8)
     runs = [record(scene.model, scene.state, 1e-4, 8, threads=threads) for threads in (1, 2)]
-    one, two = (run.trajectory.bodies["carrier"] for run in runs)
-    np.testing.assert_array_equal(one.velocity, two.velocity)
-    np.testing.assert_array_equal(one.angular_velocity, two.angular_velocity)
+    first, second = (run.trajectory.bodies["carrier"] for run in runs)
+    np.testing.assert_array_equal(first.velocity, second.velocity)
+    np.testing.assert_array_equal(first.angular_velocity, second.angular_velocity)
     adj = np.ones((1, scene.model.n_nodes, 3))
     gradients = [run.vjp(adj, adj) for run in runs]
     for path, gradient in gradients[0].items():

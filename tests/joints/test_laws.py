@@ -71,10 +71,10 @@ FREE = {
 
 def elastic(rng, kind):
     """A joint without dampers; of hinges without a spring too, which has no energy when tilted."""
-    own = arguments(rng, kind, 1)
+    values = arguments(rng, kind, 1)
     without = {**UNDAMPED, **UNDRIVEN, **(FREE if kind is HingeJoint else {})}
-    own |= {name: None for name in without if name in own}
-    return bound(kind(("a", "b"), **own))
+    values |= {name: None for name in without if name in values}
+    return bound(kind(("a", "b"), **values))
 
 
 @pytest.mark.parametrize("kind", CLASSES)
@@ -93,9 +93,9 @@ def test_force_is_minus_the_gradient_of_the_energy(rng, kind):
 
 
 def test_a_spring_of_a_hinge_has_an_energy_where_the_axes_are_one(rng):
-    own = arguments(rng, HingeJoint, 1, damping=None, angular_damping=None, motor=None)
-    own |= {"viscous_friction": None, "dry_friction": None, "friction_width": None}
-    joint = bound(HingeJoint(("a", "b"), **own))
+    values = arguments(rng, HingeJoint, 1, damping=None, angular_damping=None, motor=None)
+    values |= {"viscous_friction": None, "dry_friction": None, "friction_width": None}
+    joint = bound(HingeJoint(("a", "b"), **values))
     c, R = pose(rng)
     turn = Rotation.from_rotvec([0.0, 0.0, 0.7])  # about the joint's own axis
     Q = R.as_matrix() @ joint.axes("a")[0] @ turn.as_matrix()
@@ -110,11 +110,11 @@ def test_a_spring_of_a_hinge_has_an_energy_where_the_axes_are_one(rng):
 
 @pytest.mark.parametrize("kind", CLASSES)
 def test_dampers_and_friction_take_energy(rng, kind):
-    own = arguments(rng, kind, 1)
+    values = arguments(rng, kind, 1)
     gone = ("stiffness", "angular_stiffness", "spring_stiffness", "limit_stiffness")
-    own |= {name: 0.0 for name in gone if name in own}
-    own |= {"motor": None} if "motor" in own else {}
-    joint = bound(kind(("a", "b"), **own))
+    values |= {name: 0.0 for name in gone if name in values}
+    values |= {"motor": None} if "motor" in values else {}
+    joint = bound(kind(("a", "b"), **values))
     for _ in range(20):
         f, _, v = forces(joint, [pose(rng), pose(rng)], rng.standard_normal((2, 2, 3)))
         assert np.vdot(f, v) < 0.0

@@ -27,8 +27,8 @@ def changing(threads=1, **law):
 def add_up():
     """`sum_pairs`, for Python."""
 
-    def kernel(part, pairs, slots, out):
-        sum_pairs(part, pairs, slots, out)
+    def kernel(thread, pairs, slots, out):
+        sum_pairs(thread, pairs, slots, out)
 
     return cpu_kernel(kernel, cached=False)
 
@@ -47,13 +47,15 @@ def crosses(ends):
 
 def touching(pairs, x):
     """The pairs that touch, among those that were found."""
-    (own,), found = pairs.sets, pairs.found_pairs[0]
-    now = find_pairs(own.force.pair_sets(), x[own.rows], own.force.thickness, None)
+    (pair_set,), listing = pairs.sets, pairs.found_pairs[0]
+    now = find_pairs(pair_set.force.pair_sets(), x[pair_set.rows], pair_set.force.thickness, None)
     across = [
-        code != EDGES or crosses(x[own.rows][row]) for row, (code, _) in zip(*now[:2], strict=True)
+        code != EDGES or crosses(x[pair_set.rows][row])
+        for row, (code, _) in zip(*now[:2], strict=True)
     ]
-    known = {tuple(row): m for m, row in enumerate(np.column_stack([found.rows, found.numbers]))}
-    return [known[tuple(row)] for row in np.column_stack([now.rows, now.numbers])[across]]
+    rows = np.column_stack([listing.rows, listing.numbers])
+    numbers_of = {tuple(row): m for m, row in enumerate(rows)}
+    return [numbers_of[tuple(row)] for row in np.column_stack([now.rows, now.numbers])[across]]
 
 
 @pytest.mark.parametrize(("step", "fast"), [(1e-3, 1.0), (5e-3, 1.0), (5e-3, 0.1)])
@@ -73,12 +75,12 @@ def test_lists_have_all_pairs_that_touch_in_order(rng, step, fast):
             searches += 1
             pairs.find(x)
             of_few += pairs.changed[0] is not None
-        own = listed(pairs)
-        assert all(a < b for a, b in pairwise(own))
+        in_list = listed(pairs)
+        assert all(a < b for a, b in pairwise(in_list))
         own_touching = touching(pairs, x)
-        assert set(own_touching) <= set(own.tolist()), k
+        assert set(own_touching) <= set(in_list.tolist()), k
         n_touching += len(own_touching)
-        short.append(len(own) < len(pairs.found_pairs[0].gaps))
+        short.append(len(in_list) < len(pairs.found_pairs[0].gaps))
     assert searches > 0
     assert of_few > 0 or fast == 1.0
     assert n_touching > 0
@@ -88,13 +90,13 @@ def test_lists_have_all_pairs_that_touch_in_order(rng, step, fast):
 def test_what_all_rows_move_by_needs_no_search(rng):
     pairs, x = changing()
     pairs.find(x)
-    found = pairs.near
+    near = pairs.near
     for k in range(200):
         assert pairs.serve(x + 0.003 * k * np.array([1.0, -2.0, 0.5]))
-    assert pairs.near is found
-    one = x.copy()
-    one[0] += 0.2
-    assert not pairs.serve(one)
+    assert pairs.near is near
+    bent = x.copy()
+    bent[0] += 0.2
+    assert not pairs.serve(bent)
 
 
 def test_a_row_that_is_no_number_does_not_hide_others():
@@ -132,10 +134,10 @@ def test_elements_add_up_what_their_pairs_wrote(rng, threads):
         for a in range(4):
             at = (n // TILE * 4 + a) * 3 * TILE + n % TILE
             expected[near.members[m, a]] += near.slots[[at, at + TILE, at + 2 * TILE]]
-    for part in range(threads):
-        add_up()(part, near, near.slots, out)
-    found = np.stack([out[places + c * TILE] for c in range(3)], axis=1)
-    np.testing.assert_array_equal(found, expected)
+    for thread in range(threads):
+        add_up()(thread, near, near.slots, out)
+    sums = np.stack([out[places + c * TILE] for c in range(3)], axis=1)
+    np.testing.assert_array_equal(sums, expected)
     assert len(listed(pairs)) > TILE
 
 
@@ -189,25 +191,25 @@ def test_features_of_all_sizes_find_each_other(rng):
     touch = SurfaceContact(triangles=faces, radius=1e-4).bind(ActedRows.of_nodes(54), "touch")
     sets = touch.pair_sets()
     for reach in (1e-3, 0.1, 1.0):
-        found, expected = find_pairs(sets, x, reach, None), brute(sets, x, reach)
-        own = np.column_stack([found.rows, found.numbers]).tolist()
+        pairs, expected = find_pairs(sets, x, reach, None), brute(sets, x, reach)
+        listing = np.column_stack([pairs.rows, pairs.numbers]).tolist()
         wanted = np.column_stack(expected).tolist()
-        assert [pair for pair in own if pair in wanted] == wanted
-        assert len(own) <= len(brute(sets, x, reach + 0.01)[0])  # what float32 may be wrong by
-    assert len(own) > 100
+        assert [pair for pair in listing if pair in wanted] == wanted
+        assert len(listing) <= len(brute(sets, x, reach + 0.01)[0])  # what float32 may be wrong by
+    assert len(listing) > 100
 
 
 def test_a_state_of_a_world_that_is_lost_is_no_trouble():
     model, state = nets()
     stepper = make_stepper(model, RunSettings(DT, 1))
     stepper.changing.find(state.x)
-    force, found = model.forces["touch"], stepper.changing.found_pairs[0]
+    force, pairs = model.forces["touch"], stepper.changing.found_pairs[0]
     rows = stepper.changing.sets[0].rows
     lost = np.full_like(state.x, np.nan)
-    assert force.passed(found, state.x[rows], lost[rows]) is None
+    assert force.passed(pairs, state.x[rows], lost[rows]) is None
     lost = state.x.copy()
     lost[3] = 1e200
-    force.passed(found, state.x[rows], lost[rows])  # and warns of no overflow
+    force.passed(pairs, state.x[rows], lost[rows])  # and warns of no overflow
 
 
 def test_pairs_serve_back_over_states_that_have_moved_as_a_whole():

@@ -45,18 +45,18 @@ def over(tips, below=SQUARE, u=(0.0, 0.0, 0.0), **law):
     v[4:] = u
     law = {"dissipation": 0.5, **LAW, **law}
     force = SurfaceContact(triangles=TWO_FACES, other_triangles=[[4, 5, 6]], **law)
-    found = states(force, x, v)
-    assert not (np.delete(found.touch, 4, axis=1) > 0.0).any()
-    return found
+    margins = states(force, x, v)
+    assert not (np.delete(margins.touch, 4, axis=1) > 0.0).any()
+    return margins
 
 
 def test_a_vertex_apart_is_as_far_from_touching_as_the_surface_is_beyond_the_radii():
-    found = over([[0.6, 0.3, 0.15], [1.03, 0.5, 0.14], [0.6, 0.3, 0.2001]], u=(0.0, 0.0, -2.0))
-    np.testing.assert_array_equal(found.nodes, np.arange(7))
+    margins = over([[0.6, 0.3, 0.15], [1.03, 0.5, 0.14], [0.6, 0.3, 0.2001]], u=(0.0, 0.0, -2.0))
+    np.testing.assert_array_equal(margins.nodes, np.arange(7))
     expected = [0.1 - 0.15, 0.1 - np.hypot(0.03, 0.14), np.nan]
-    np.testing.assert_allclose(found.touch[:, 4], expected)
-    np.testing.assert_allclose(found.leaving[:2, 4], [-2.0, -2.0 * 0.14 / np.hypot(0.03, 0.14)])
-    assert np.isfinite(found.all()).sum() == 2  # nothing but the touch
+    np.testing.assert_allclose(margins.touch[:, 4], expected)
+    np.testing.assert_allclose(margins.leaving[:2, 4], [-2.0, -2.0 * 0.14 / np.hypot(0.03, 0.14)])
+    assert np.isfinite(margins.all()).sum() == 2  # nothing but the touch
 
 
 @pytest.mark.parametrize(
@@ -78,16 +78,16 @@ def test_a_vertex_apart_is_as_far_from_touching_as_the_surface_is_beyond_the_rad
     ],
 )
 def test_a_vertex_that_nearly_slips_is_as_far_as_the_law_says(law, damping, pressure):
-    found = over([0.6, 0.3, 0.07], u=(0.3, 0.4, -0.2), **law)
+    margins = over([0.6, 0.3, 0.07], u=(0.3, 0.4, -0.2), **law)
     slip = 4.0 * 0.5 - 0.5 * pressure
-    numbers = [found.touch, found.leaving, found.damping, found.slip]
-    np.testing.assert_allclose([one[0, 4] for one in numbers], [0.03, -0.2, damping, slip])
-    np.testing.assert_allclose(found.shape[0, 4, :2], [0.03, slip])
-    np.testing.assert_allclose(abs(found.shape[0, 4, 2]), 0.3 / np.sqrt(2.0))  # to the diagonal
+    numbers = [margins.touch, margins.leaving, margins.damping, margins.slip]
+    np.testing.assert_allclose([number[0, 4] for number in numbers], [0.03, -0.2, damping, slip])
+    np.testing.assert_allclose(margins.shape[0, 4, :2], [0.03, slip])
+    np.testing.assert_allclose(abs(margins.shape[0, 4, 2]), 0.3 / np.sqrt(2.0))  # to the diagonal
     held = over([0.6, 0.3, 0.07], u=(0.03, 0.04, 0.0), **law)
     at_rest = 1e6 * 0.03**3 if "cubic_stiffness" in law else 3.0
     assert held.slip[0, 4] == pytest.approx(4.0 * 0.05 - 0.5 * at_rest)
-    assert np.isfinite(found.all()).sum() + np.isnan(damping) == 6
+    assert np.isfinite(margins.all()).sum() + np.isnan(damping) == 6
 
 
 def test_only_a_bent_surface_has_a_place_that_changes_between_its_faces():
@@ -124,9 +124,9 @@ def test_two_edges_touch_where_they_are_near_and_their_window_is_open():
     assert np.isnan(crossed(0.08, end=-0.01).touch[0, 0])
     parallel = np.array([[0, 0, 0], [1, 0, 0], [0.5, 0, -1], [0.2, 0, 0.09], [0.8, 0, 0.09]])
     force = SurfaceContact(triangles=[[0, 1, 2]], other_triangles=[[3, 4, 5]], **LAW)
-    found = states(force, np.concatenate([parallel, [[0.5, 0.0, 1.0]]])[None])
-    np.testing.assert_allclose(found.touch[0, [3, 4]], 0.01)
-    assert (found.touch > 0.0).sum() == 2
+    margins = states(force, np.concatenate([parallel, [[0.5, 0.0, 1.0]]])[None])
+    np.testing.assert_allclose(margins.touch[0, [3, 4]], 0.01)
+    assert (margins.touch > 0.0).sum() == 2
 
 
 def balls(gap):
@@ -149,14 +149,14 @@ def balls(gap):
 def test_two_balls_that_nearly_touch_are_as_near_as_their_gap():
     model, state = balls(0.004)
     dt = 1e-3
-    found = nearest_touch(model, rollout(model, state, dt, 3, frames=range(4)))
-    assert found is not None
-    assert (found.force, found.step) == ("touch", 3)
-    assert found.distance == pytest.approx(0.001, rel=1e-9)
-    assert found.speed == pytest.approx(1.0)
+    touch = nearest_touch(model, rollout(model, state, dt, 3, frames=range(4)))
+    assert touch is not None
+    assert (touch.force, touch.step) == ("touch", 3)
+    assert touch.distance == pytest.approx(0.001, rel=1e-9)
+    assert touch.speed == pytest.approx(1.0)
     # By less they may start nearer, and touch in the same step; by more, not.
-    for part, touches in ((0.99, False), (1.01, True)):
-        moved = balls(0.004 - part * found.distance)
+    for share, touches in ((0.99, False), (1.01, True)):
+        moved = balls(0.004 - share * touch.distance)
         run = rollout(*moved, dt, 3, frames=range(4))
         assert (contact_margins(moved[0], run)["touch"].touch > 0.0).any() == touches
     far = balls(0.1)
@@ -181,12 +181,12 @@ def test_no_search_no_skin_and_no_thread_changes_a_margin(sliding):
     other = replace(model.forces["touch"], skin=0.2)
     wide = replace(model, forces={**model.forces, "touch": other})
     threads = rollout(wide, state, DT, N_STEPS, frames=range(N_STEPS), threads=2)
-    found = contact_margins(wide, threads)["touch"]
+    margins = contact_margins(wide, threads)["touch"]
     for name in ("touch", "leaving", "damping", "slip", "shape"):
-        own = getattr(expected, name)
-        np.testing.assert_array_equal(getattr(found, name), own)
-        parts = [getattr(one["touch"], name)[0] for one in alone]
-        np.testing.assert_array_equal(parts, own[50:90])
+        values = getattr(expected, name)
+        np.testing.assert_array_equal(getattr(margins, name), values)
+        parts = [getattr(single["touch"], name)[0] for single in alone]
+        np.testing.assert_array_equal(parts, values[50:90])
 
 
 @pytest.mark.parametrize(("first", "one"), [(60, False), (70, False), (60, True)])
@@ -198,8 +198,8 @@ def test_the_force_is_smooth_wherever_no_margin_changes_its_sign_and_nowhere_els
     touch = model.forces["touch"]
     if one:  # surface that touches itself
         faces = np.concatenate([touch.triangles, touch.other_triangles])
-        own = {"triangles": faces, "other_triangles": None, "other_radius": None}
-        touch = replace(touch, **own, radius=0.0175, rest_positions=state.x)
+        surface = {"triangles": faces, "other_triangles": None, "other_radius": None}
+        touch = replace(touch, **surface, radius=0.0175, rest_positions=state.x)
     alone = replace(model, forces={"touch": touch}, gravity=(0.0, 0.0, 0.0))
     (x, v), n, h = (run.x[[first, first + 4]], run.v[[first, first + 4]]), 600, 1e-4
     dx, dv = x[1] - x[0], v[1] - v[0]
@@ -227,8 +227,8 @@ def test_the_force_is_smooth_wherever_no_margin_changes_its_sign_and_nowhere_els
 def windows_open(force, x):
     """Whether the window of two edges that are near each other opens or closes after a state."""
     bound = force.bind(ActedRows.of_nodes(x.shape[1]), "touch")
-    found = bound.find(x[len(x) // 2], 3.0 * force.thickness)
-    edges = found.rows[found.numbers[:, 0] == EDGES]
+    pairs = bound.find(x[len(x) // 2], 3.0 * force.thickness)
+    edges = pairs.rows[pairs.numbers[:, 0] == EDGES]
     inside, near = np.zeros((2, len(x), len(edges)), bool)
     for k, at in enumerate(x):
         for m, ends in enumerate(at[edges]):

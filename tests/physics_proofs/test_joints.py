@@ -28,7 +28,7 @@ FIELDS = ("position", "velocity", "angular_velocity")
 Z = (0.0, 0.0, 1.0)
 
 
-def chain(n, *, stiff=1.0, velocity=None, hang=True, axes=Z, **own):
+def chain(n, *, stiff=1.0, velocity=None, hang=True, axes=Z, **values):
     """A row of links along x in hinges, from the world if it hangs, at rest unless told."""
     x = np.outer((np.arange(n) + 0.5) * LENGTH, (1.0, 0.0, 0.0))
     flat = np.tile([0.0, 0.0, np.sqrt(0.5), np.sqrt(0.5)], (n, 1))  # y of the mesh along x
@@ -41,11 +41,11 @@ def chain(n, *, stiff=1.0, velocity=None, hang=True, axes=Z, **own):
     if hang:
         root = (None, "links.0")
         frames = frames_at(root, states, (0.0, 0.0, 0.0), Z)
-        forces["root"] = HingeJoint(root, **law, **own, **frames)
+        forces["root"] = HingeJoint(root, **law, **values, **frames)
     if n > 1:
         pairs = [(f"links.{k}", f"links.{k + 1}") for k in range(n - 1)]
         at = np.outer(np.arange(1, n) * LENGTH, (1.0, 0.0, 0.0))
-        forces["joints"] = HingeJoint(pairs, **law, **own, **frames_at(pairs, states, at, axes))
+        forces["joints"] = HingeJoint(pairs, **law, **values, **frames_at(pairs, states, at, axes))
     links = RigidBodies([LINK] * n, density=700.0)
     gravity = (0.0, -9.81, 0.0) if hang else (0.0, 0.0, 0.0)
     return Model(forces=forces, gravity=gravity, bodies={"links": links}), State(bodies=states)
@@ -54,8 +54,8 @@ def chain(n, *, stiff=1.0, velocity=None, hang=True, axes=Z, **own):
 def test_a_compound_pendulum_has_the_period_of_its_inertia():
     # From rest at 90 degrees: T/4 = K(m = sin^2 45) sqrt(I/(m g d)), with I about the axis.
     model, state = chain(1, stiff=25.0)
-    part = model.bodies["links"]
-    m, inertia = part.masses[0], part.inertias[0, 2]
+    links = model.bodies["links"]
+    m, inertia = links.masses[0], links.inertias[0, 2]
     d = LENGTH / 2
     quarter = ellipk(0.5) * np.sqrt((inertia + m * d * d) / (m * 9.81 * d))
     dt = 2e-5
@@ -70,9 +70,9 @@ def test_a_compound_pendulum_has_the_period_of_its_inertia():
 
 def momenta(model, run):
     """Momentum and angular momentum about the origin at every frame, (n_frames, 6)."""
-    part, states = model.bodies["links"], run.bodies["links"]
-    I = from_six(part.inertias)
-    p = part.masses[:, None] * states.velocity
+    links, states = model.bodies["links"], run.bodies["links"]
+    I = from_six(links.inertias)
+    p = links.masses[:, None] * states.velocity
     R = Rotation.from_quat(states.orientation.reshape(-1, 4)).as_matrix()
     R = R.reshape(*states.orientation.shape[:2], 3, 3)
     spin = np.einsum("fbij,bjk,fbk->fbi", R, I, states.angular_velocity)
@@ -81,14 +81,14 @@ def momenta(model, run):
 
 def test_free_links_keep_momentum_to_rounding_and_angular_momentum_to_the_step(rng):
     model, state = chain(4, hang=False, velocity=rng.standard_normal((4, 3)))
-    found = []
+    changes = []
     for dt, n in ((2e-4, 1000), (1e-4, 2000)):
         start, end = momenta(model, rollout(model, state, dt, n, frames=[0, n]))
         exchanged = 2e4 * 0.01 * n * dt  # [N s]: k times a typical stretch
         assert np.abs(end - start)[:3].max() < 1e-13 * exchanged
-        found.append(np.abs(end - start)[3:].max())
+        changes.append(np.abs(end - start)[3:].max())
     # The joints exchange it exactly; the explicit gyroscopic term drifts with the step.
-    assert found[1] == pytest.approx(0.5 * found[0], rel=0.1)
+    assert changes[1] == pytest.approx(0.5 * changes[0], rel=0.1)
 
 
 def test_links_that_swing_in_a_plane_keep_angular_momentum_to_rounding(rng):
@@ -110,8 +110,8 @@ PATHS = (
 
 def driven(n_steps):
     """Three links that swing under a motor, with friction."""
-    own = {"viscous_friction": 0.01, "dry_friction": 0.02, "friction_width": 0.5}
-    model, state = chain(3, **own, axes=[Z, (0.0, 1.0, 1.0)])
+    friction = {"viscous_friction": 0.01, "dry_friction": 0.02, "friction_width": 0.5}
+    model, state = chain(3, **friction, axes=[Z, (0.0, 1.0, 1.0)])
     wave = 0.3 * np.sin(np.arange(n_steps)[:, None] / 50.0 + np.arange(2))
     forces = {**model.forces, "joints": replace(model.forces["joints"], motor=wave)}
     return replace(model, forces=forces), state
@@ -121,8 +121,8 @@ def cotangents(rng, run):
     return {key: rng.standard_normal(getattr(run, key).shape) for key in FIELDS}
 
 
-def product(adj, part):
-    return float(sum(np.vdot(one, getattr(part, key)) for key, one in adj.items()))
+def product(adj, states):
+    return float(sum(np.vdot(values, getattr(states, key)) for key, values in adj.items()))
 
 
 DT, N = 2e-4, 1000
@@ -163,7 +163,7 @@ def test_checkpoints_threads_and_worlds_have_the_same_bits(rng):
     model, state = driven(200)
     run = record(model, state, DT, 200)
     adj = {"links": cotangents(rng, run.trajectory.bodies["links"])}
-    whole = run.vjp(bodies=adj)
+    expected = run.vjp(bodies=adj)
     other = chain(2, viscous_friction=0.05)
     others = {
         "every 7": record(model, state, DT, 200, checkpoint=EveryK(7)).vjp(bodies=adj),
@@ -172,10 +172,10 @@ def test_checkpoints_threads_and_worlds_have_the_same_bits(rng):
     }
     batch = record(stack([model, other[0], model]), [state, other[1], state], DT, 200)
     zero = {"links": {key: np.zeros((1, 2, 3)) for key in FIELDS}}
-    found = batch.vjp([None] * 3, bodies=[adj, zero, adj])
-    others |= {"world 0": found[0], "world 2": found[2]}
+    gradients = batch.vjp([None] * 3, bodies=[adj, zero, adj])
+    others |= {"world 0": gradients[0], "world 2": gradients[2]}
     for name, gradient in others.items():
-        for path, value in whole.items():
+        for path, value in expected.items():
             np.testing.assert_array_equal(gradient[path], value, err_msg=f"{name}: {path}")
 
 
@@ -197,11 +197,11 @@ def mujoco_chain(n, dt, n_steps):
         f'<mujoco><option timestep="{dt}" gravity="0 -9.81 0" integrator="RK4"/>'
         f"<worldbody>{inner}</worldbody></mujoco>"
     )
-    own = mujoco.MjModel.from_xml_string(xml)
-    data = mujoco.MjData(own)
+    chain_model = mujoco.MjModel.from_xml_string(xml)
+    data = mujoco.MjData(chain_model)
     for _ in range(n_steps):
-        mujoco.mj_step(own, data)
-    mujoco.mj_forward(own, data)
+        mujoco.mj_step(chain_model, data)
+    mujoco.mj_forward(chain_model, data)
     return data.xipos[1:].copy()
 
 

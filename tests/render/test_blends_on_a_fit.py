@@ -6,11 +6,10 @@ from scipy.optimize import minimize
 
 from adjoint.render.soft_raster import rasterize_jvp, record_images
 from adjsim.meshes.shapes import shape
-from render.annealing import softness
 from render.blending import Over, Softmax
 from render.camera import Camera
 from render.scene import DirectionalLight, Mesh, Scene
-from render.soft_raster import SoftRasterizer, rasterize
+from render.soft_raster import SoftRasterizer, rasterize, softness
 
 
 SIZE, PIXEL = (32, 48), 4 / 32  # rows and columns; metres per pixel at the star

@@ -39,3 +39,10 @@ def test_what_has_no_other_value_is_kept():
     assert moved.camera[0] is VIEWS[0]
     assert moved.camera[2] is not VIEWS[2]
     assert isinstance(pixels.over().at({}).camera, Camera)
+
+
+def test_an_unknown_path_is_refused():
+    with pytest.raises(
+        ValueError, match=r"path in `values` `camera.eyes`. Did you mean `camera.eye`"
+    ):
+        pixels.over().at({"camera.eyes": (0.0, 0.0, 1.0)})

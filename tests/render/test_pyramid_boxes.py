@@ -36,12 +36,12 @@ CASES = {
 def test_boxes_have_every_residual_that_is_not_zero(loss, boxes):
     """To the bit; and no row is named twice."""
     mask, images = frames_in(*boxes)
-    whole = residuals_jvp(loss, images, images, images)
-    own = boxes_around(mask, loss, 3, images.dtype)
-    assert (np.diff(own.rows) > 0).all()
-    scattered = np.zeros_like(whole)
-    scattered[own.rows] = own.residuals(images)
-    np.testing.assert_array_equal(scattered, whole)
+    every = residuals_jvp(loss, images, images, images)
+    around = boxes_around(mask, loss, 3, images.dtype)
+    assert (np.diff(around.rows) > 0).all()
+    scattered = np.zeros_like(every)
+    scattered[around.rows] = around.residuals(images)
+    np.testing.assert_array_equal(scattered, every)
 
 
 @pytest.mark.parametrize("boxes", CASES.values(), ids=CASES)
@@ -50,29 +50,30 @@ def test_differences_see_what_is_beside_the_boxes(loss, boxes):
     """To the bit, where targets differ from the images everywhere."""
     mask, images = frames_in(*boxes)
     targets = RNG.normal(size=images.shape)
-    own = boxes_around(mask, loss, 3, images.dtype)
-    whole = residuals(loss, images, targets)
-    np.testing.assert_array_equal(own.differences(images, targets), whole[own.rows])
+    around = boxes_around(mask, loss, 3, images.dtype)
+    every = residuals(loss, images, targets)
+    np.testing.assert_array_equal(around.differences(images, targets), every[around.rows])
 
 
 def test_boxes_hold_little_more_than_what_is_not_zero():
     """A box of 8 by 8 pixels inside a frame is 8, 6, 5 and 4 samples wide in its levels."""
     mask, images = frames_in((1, 8, 16, 16, 24))
-    own = boxes_around(mask, PyramidMse(4), 3, images.dtype)
-    assert [(end - first, right - left) for (first, end), (left, right) in own.boxes[0].levels] == [
+    boxes = boxes_around(mask, PyramidMse(4), 3, images.dtype)
+    (box,) = boxes.boxes
+    assert [(end - first, right - left) for (first, end), (left, right) in box.levels] == [
         (8, 8),
         (6, 6),
         (5, 5),
         (4, 4),
     ]
-    assert len(own.rows) == 3 * (64 + 36 + 25 + 16)
+    assert len(boxes.rows) == 3 * (64 + 36 + 25 + 16)
 
 
 def test_boxes_keep_single_precision():
     """Of images in it."""
     mask, images = frames_in((0, 3, 9, 4, 9), dtype=np.float32)
-    own = boxes_around(mask, PyramidMse(3), 3, images.dtype).residuals(images)
-    assert own.dtype == np.float32
+    values = boxes_around(mask, PyramidMse(3), 3, images.dtype).residuals(images)
+    assert values.dtype == np.float32
 
 
 @pytest.mark.parametrize("boxes", CASES.values(), ids=CASES)
@@ -80,12 +81,12 @@ def test_boxes_keep_single_precision():
 def test_cotangents_in_boxes_are_those_of_whole_frames(loss, boxes):
     """In the boxes, to the bit; elsewhere nothing is written."""
     mask, images = frames_in(*boxes)
-    own = boxes_around(mask, loss, 3, images.dtype)
+    around = boxes_around(mask, loss, 3, images.dtype)
     adj_r = RNG.normal(size=len(residuals_jvp(loss, images, images, images)))
-    whole = residuals_vjp(loss, images, images, adj_r)
+    every = residuals_vjp(loss, images, images, adj_r)
     adj_images = np.full_like(images, np.nan)
-    box_residuals_vjp(own, adj_r[own.rows], adj_images)
+    box_residuals_vjp(around, adj_r[around.rows], adj_images)
     is_written = ~np.isnan(adj_images[..., 0])
     assert is_written[mask].all()
-    assert is_written.sum() == sum(np.prod(np.ptp(box.levels[0], axis=1)) for box in own.boxes)
-    np.testing.assert_array_equal(adj_images[is_written], whole[is_written])
+    assert is_written.sum() == sum(np.prod(np.ptp(box.levels[0], axis=1)) for box in around.boxes)
+    np.testing.assert_array_equal(adj_images[is_written], every[is_written])

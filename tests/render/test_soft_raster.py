@@ -11,7 +11,7 @@ from render.raster.frames import setup_frame
 from render.raster.packing import pack
 from render.raster.thread_pool import shared_executor
 from render.scene import Mesh, Scene
-from render.soft_raster import SoftRasterizer, rasterize
+from render.soft_raster import SoftRasterizer, rasterize, softness
 from tests.render.scenes import (
     camera,
     glossy,
@@ -329,3 +329,11 @@ def test_a_tetrahedron_inside_the_image_is_seen_whole(rng):
     alpha = image[..., 3]
     assert alpha[0].max() == alpha[-1].max() == alpha[:, 0].max() == alpha[:, -1].max() == 0.0
     assert alpha.max() > 0.999
+
+
+def test_softness_is_in_pixels():
+    assert np.sqrt(softness(0.5, 128)) * 128 / 2 == pytest.approx(0.5, rel=1e-15)
+    with pytest.raises(ValueError, match="`pixels` must be positive, got 0"):
+        softness(0.0, 64)
+    with pytest.raises(ValueError, match="`height` must be positive, got 0"):
+        softness(1.0, 0)

@@ -47,31 +47,31 @@ def lumpy(rng):
 
 
 def test_a_box_has_its_closed_form():
-    found = mass_properties(box((3.0, -2.0, 0.5)))
+    properties = mass_properties(box((3.0, -2.0, 0.5)))
     volume, (a2, b2, c2) = SIZE.prod(), SIZE**2
     diagonal = volume / 12.0 * np.array([b2 + c2, a2 + c2, a2 + b2])
-    assert found.volume == pytest.approx(volume, rel=1e-14)
-    np.testing.assert_allclose(found.center, np.array([3.0, -2.0, 0.5]) + SIZE / 2, rtol=1e-14)
-    np.testing.assert_allclose(found.inertia[:3], diagonal, rtol=1e-13)
-    np.testing.assert_allclose(found.inertia[3:], 0.0, atol=1e-16)
+    assert properties.volume == pytest.approx(volume, rel=1e-14)
+    np.testing.assert_allclose(properties.center, np.array([3.0, -2.0, 0.5]) + SIZE / 2, rtol=1e-14)
+    np.testing.assert_allclose(properties.inertia[:3], diagonal, rtol=1e-13)
+    np.testing.assert_allclose(properties.inertia[3:], 0.0, atol=1e-16)
 
 
 def test_a_tetrahedron_has_its_closed_form():
     # int x^2 = 1/60 and int xy = 1/120 about the corner, V = 1/6, c = 1/4 in each direction.
-    found = mass_properties(TETRAHEDRON)
+    properties = mass_properties(TETRAHEDRON)
     square, mixed = 1 / 60 - 1 / 96, 1 / 120 - 1 / 96
-    assert found.volume == pytest.approx(1 / 6, rel=1e-14)
-    np.testing.assert_allclose(found.center, 0.25, rtol=1e-14)
-    np.testing.assert_allclose(found.inertia, [2 * square] * 3 + [-mixed] * 3, rtol=1e-13)
+    assert properties.volume == pytest.approx(1 / 6, rel=1e-14)
+    np.testing.assert_allclose(properties.center, 0.25, rtol=1e-14)
+    np.testing.assert_allclose(properties.inertia, [2 * square] * 3 + [-mixed] * 3, rtol=1e-13)
 
 
 def test_a_sphere_converges_at_second_order():
     errors = []
     for n in (12, 24, 48):
-        found = mass_properties(sphere(n))
+        properties = mass_properties(sphere(n))
         exact = 8 / 15 * np.pi
-        errors.append(np.abs(found.inertia[:3] / exact - 1).max())
-        np.testing.assert_allclose(found.inertia[3:], 0.0, atol=1e-7)  # float32 points
+        errors.append(np.abs(properties.inertia[:3] / exact - 1).max())
+        np.testing.assert_allclose(properties.inertia[3:], 0.0, atol=1e-7)  # float32 points
     slopes = np.diff(np.log(errors)) / np.log(0.5)
     assert errors[-1] < 1e-2
     assert (slopes > 1.9).all(), slopes
@@ -91,17 +91,17 @@ def test_the_order_of_points_and_faces_does_not_matter(order, seed):
     points[list(order)] = TETRAHEDRON.points
     faces = rng.permutation(np.array(order)[TETRAHEDRON.faces])
     faces = np.stack([np.roll(face, rng.integers(3)) for face in faces])
-    found, kept = mass_properties(TriangleMesh(points, faces)), mass_properties(TETRAHEDRON)
-    np.testing.assert_allclose(found.inertia, kept.inertia, rtol=1e-12)
-    np.testing.assert_allclose(found.center, kept.center, rtol=1e-12)
+    properties, kept = mass_properties(TriangleMesh(points, faces)), mass_properties(TETRAHEDRON)
+    np.testing.assert_allclose(properties.inertia, kept.inertia, rtol=1e-12)
+    np.testing.assert_allclose(properties.center, kept.center, rtol=1e-12)
 
 
 def test_the_inertia_turns_with_the_body(rng):
     mesh, turn = lumpy(rng), Rotation.random(random_state=5).as_matrix()
-    kept, found = mass_properties(mesh), mass_properties(moved(mesh, turn, [1.0, 2.0, 3.0]))
+    kept, properties = mass_properties(mesh), mass_properties(moved(mesh, turn, [1.0, 2.0, 3.0]))
     turned = turn @ from_six(kept.inertia) @ turn.T
-    np.testing.assert_allclose(from_six(found.inertia), turned, atol=1e-14)
-    np.testing.assert_allclose(found.center, turn @ kept.center + [1.0, 2.0, 3.0], rtol=1e-13)
+    np.testing.assert_allclose(from_six(properties.inertia), turned, atol=1e-14)
+    np.testing.assert_allclose(properties.center, turn @ kept.center + [1.0, 2.0, 3.0], rtol=1e-13)
 
 
 def test_two_halves_add_up_by_the_parallel_axis_theorem(rng):
@@ -110,12 +110,12 @@ def test_two_halves_add_up_by_the_parallel_axis_theorem(rng):
         np.concatenate([first.points, second.points]),
         np.concatenate([first.faces, second.faces + len(first.points)]),
     )
-    found, parts = mass_properties(both), [mass_properties(first), mass_properties(second)]
+    properties, parts = mass_properties(both), [mass_properties(first), mass_properties(second)]
     total = np.zeros((3, 3))
-    for part in parts:
-        d = part.center - found.center
-        total += from_six(part.inertia) + part.volume * (d @ d * np.eye(3) - np.outer(d, d))
-    np.testing.assert_allclose(from_six(found.inertia), total, atol=1e-13)
+    for half in parts:
+        d = half.center - properties.center
+        total += from_six(half.inertia) + half.volume * (d @ d * np.eye(3) - np.outer(d, d))
+    np.testing.assert_allclose(from_six(properties.inertia), total, atol=1e-13)
 
 
 def test_six_numbers_and_matrices_are_the_same(rng):

@@ -24,7 +24,10 @@ STEP = 1e-30
 def packed(trajectory):
     """States of all bodies, (n_frames, n_bodies, 13)."""
     return np.concatenate(
-        [np.concatenate(list(vars(part).values()), axis=-1) for part in trajectory.bodies.values()],
+        [
+            np.concatenate(list(vars(poses).values()), axis=-1)
+            for poses in trajectory.bodies.values()
+        ],
         axis=1,
     )
 
@@ -33,8 +36,8 @@ def split(model, adj):
     """Cotangents of packed states as `Record.vjp` takes them."""
     names = ("position", "orientation", "velocity", "angular_velocity")
     return {
-        name: dict(zip(names, np.split(adj[:, part], (3, 7, 10), axis=-1), strict=True))
-        for name, part in model.body_slices().items()
+        name: dict(zip(names, np.split(adj[:, rows], (3, 7, 10), axis=-1), strict=True))
+        for name, rows in model.body_slices().items()
     }
 
 
@@ -71,9 +74,9 @@ def test_some_points_are_apart_some_stick_and_some_slip(scene):
     model, state = scene
     frames = packed(rollout(model, state, DT, N_STEPS, frames=range(N_STEPS + 1)))
     normal = FLOOR["normal"] / np.linalg.norm(FLOOR["normal"])
-    part, slips = model.bodies["blocks"], []
+    bodies, slips = model.bodies["blocks"], []
     for p in frames[:, 0]:
-        x, v = rigid.points(np.split(p, (3, 7, 10)), part.arms[: part.point_ptr[1]])
+        x, v = rigid.points(np.split(p, (3, 7, 10)), bodies.arms[: bodies.point_ptr[1]])
         force = half_space.forces(x, v, **FLOOR)
         assert not force.any(axis=1).all()  # some are apart
         pressure = force @ normal
@@ -89,11 +92,11 @@ def test_the_gradient_agrees_with_the_complex_step(path, scene, gradient, adj):
     direction = np.random.default_rng(5).normal(size=value.shape)
     moved = referenced(*scene, DT, N_STEPS, FRAMES, {path: value + 1j * STEP * direction})
     exact = np.vdot(adj, moved.imag / STEP)
-    found = gradient[path] * direction
+    products = gradient[path] * direction
     assert gradient[path].shape == value.shape
-    assert np.abs(found).sum() > 0
+    assert np.abs(products).sum() > 0
     # Rounding, amplified by the contact's stiffness; relative to the terms of the product.
-    assert abs(found.sum() - exact) <= 1e-10 * np.abs(found).sum()
+    assert abs(products.sum() - exact) <= 1e-10 * np.abs(products).sum()
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -129,20 +132,20 @@ def everything(scene, threads, **options):
     rng = np.random.default_rng(7)
     adj = split(model, rng.standard_normal((len(FRAMES), model.n_bodies, 13)))
     x = rng.standard_normal(run.trajectory.x.shape)
-    found = run.vjp(x, 0.1 * x, bodies=adj)
+    arrays = run.vjp(x, 0.1 * x, bodies=adj)
     tangents = {path: rng.standard_normal(v.shape) for path, v in values_of(*scene).items()}
     _, tangent = rollout_jvp(
         model, state, DT, N_STEPS, tangents, frames=FRAMES, threads=threads, **options
     )
-    found |= {"x": run.trajectory.x, "p": packed(run.trajectory)}
-    return found | {"tan x": tangent.x, "tan p": packed(tangent)}
+    arrays |= {"x": run.trajectory.x, "p": packed(run.trajectory)}
+    return arrays | {"tan x": tangent.x, "tan p": packed(tangent)}
 
 
 def test_two_threads_give_the_bits_of_one(mixed):
-    one, two = everything(mixed, 1), everything(mixed, 2)
-    assert len(one) > 30
-    for path, value in one.items():
-        np.testing.assert_array_equal(two[path], value, err_msg=path)
+    by_one_thread, by_two = everything(mixed, 1), everything(mixed, 2)
+    assert len(by_one_thread) > 30
+    for path, value in by_one_thread.items():
+        np.testing.assert_array_equal(by_two[path], value, err_msg=path)
         assert np.abs(value).max() > 0, path
 
 
@@ -241,7 +244,7 @@ def test_half_the_estimated_step_is_stable_with_bodies():
     dt = 0.5 * model.stable_dt()
     assert 1e-4 < dt < 1e-2
     end = rollout(model, state, dt, 4000).bodies
-    assert all(np.abs(part.velocity).max() < 5.0 for part in end.values())
+    assert all(np.abs(poses.velocity).max() < 5.0 for poses in end.values())
 
 
 def test_a_body_that_explodes_is_named():

@@ -112,11 +112,11 @@ def wanted(problem):
 def test_tangent_and_adjoint_are_transposes_in_a_step_and_in_a_rollout(problem):
     for own, tolerance in ((problem.kernel, 1e-12), (problem, 1e-10)):
         point = wanted(own)
-        found = dot_test(
+        test = dot_test(
             own.jvp, lambda c, own=own, point=point: own.vjp(c, list(point)), point,
             tolerance=tolerance,
         )  # fmt: skip
-        assert found.passed, found
+        assert test.passed, test
 
 
 def test_gradients_of_every_parameter_are_those_of_differences(problem):
@@ -124,11 +124,11 @@ def test_gradients_of_every_parameter_are_those_of_differences(problem):
     r = np.random.default_rng(0).standard_normal(y.shape)
     gradient = problem.vjp(r, list(problem.point))
     for path, value in wanted(problem).items():
-        found = gradcheck(
+        test = gradcheck(
             lambda x, path=path: float(r @ problem.forward({**problem.point, path: np.asarray(x)})),
             gradient[path], value, n_directions=2, step=1e-3, tolerance=1e-7,
         )  # fmt: skip
-        assert found.passed, (path, found)
+        assert test.passed, (path, test)
     for path in problem.inert:
         assert not gradient[path].any()
 
@@ -141,9 +141,9 @@ def test_the_remainder_falls_with_the_square_of_the_step(problem):
         return 0.5 * float(np.square(problem.forward({**problem.point, **values}) - target).sum())
 
     gradient = problem.vjp(problem.forward(problem.point) - target, list(point))
-    found = taylor_test(loss, gradient, point, eps0=1e-3, n_halvings=8)
-    assert found.passed, found.table()
-    assert found.slope1 == pytest.approx(2.0, abs=0.1)
+    test = taylor_test(loss, gradient, point, eps0=1e-3, n_halvings=8)
+    assert test.passed, test.table()
+    assert test.slope1 == pytest.approx(2.0, abs=0.1)
 
 
 @pytest.mark.parametrize("schedule", [EveryK(1), EveryK(3), Segments(3, 2), Binomial(2)])

@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 from scipy.ndimage import binary_dilation
 
-from render.annealing import softness
 from render.blending import Hard
 from render.camera import AnyCamera
 from render.outputs import rasterize_outputs
 from render.scene import Scene
-from render.soft_raster import SoftRasterizer, rasterize
+from render.soft_raster import SoftRasterizer, rasterize, softness
 from studies.problem.forward import motion_through
 from studies.problem.free import start_values
 from studies.problem.joint_marks import seen_by

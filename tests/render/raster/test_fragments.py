@@ -29,11 +29,11 @@ def test_there_is_room_for_every_fragment_of_a_tile(rng):
 def test_tiles_cover_the_image_once(rng):
     scene, vertices = two_tetrahedra(rng)
     frame = setup_frame(pack(scene, [camera()], soft(), vertices, (70, 40))[0], 0)
-    seen = np.zeros((70, 40), int)
+    count = np.zeros((70, 40), int)
     for tile in range(6):
         top, bottom, left, right = tile_area(tile, frame.grid)
-        seen[top:bottom, left:right] += 1
-    assert (seen == 1).all()
+        count[top:bottom, left:right] += 1
+    assert (count == 1).all()
 
 
 @pytest.mark.parametrize("size", [(70, 40), (5, 99), (99, 5), (33, 31)])
@@ -42,7 +42,7 @@ def test_every_face_is_found_at_every_pixel_it_reaches_and_nowhere_else(rng, siz
     job = pack(scene, [camera()], soft(blend=Over(), sigma=1e-2), vertices, size)[0]
     frame = setup_frame(job, 0)
     gather = gather_kernel(job, *frame[:3])
-    found = np.zeros((len(job.scene.faces), *size), int)
+    times_listed = np.zeros((len(job.scene.faces), *size), int)
     largest = tile_size(frame.tiles, frame.grid)
     for tile, capacity in enumerate(frame.tiles.capacity):
         fragments = empty_fragments(largest._replace(fragments=int(capacity)))
@@ -57,13 +57,13 @@ def test_every_face_is_found_at_every_pixel_it_reaches_and_nowhere_else(rng, siz
                     job.grid.pixel_x[j],
                     job.grid.pixel_y[i],
                 )
-                found[fragments.face[q], i, j] += 1
+                times_listed[fragments.face[q], i, j] += 1
             assert len(here) == 0 or j < right
             z, face = fragments.z[here], fragments.face[here]
             np.testing.assert_array_equal(np.lexsort((face, z)), np.arange(len(here)))
-    expected = np.array([reached(frame.faces, f, job) for f in range(len(found))])
+    expected = np.array([reached(frame.faces, f, job) for f in range(len(times_listed))])
     assert 0 < expected.mean() < 1
-    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(times_listed, expected)
 
 
 @pytest.mark.parametrize("blend", [Over(), Softmax(), DIBR(1e-4), Hard()])
@@ -77,7 +77,7 @@ def test_slivers_across_many_tiles_are_found_at_every_pixel_they_reach(rng, blen
     job = pack(scene, [camera()], soft(blend=blend, sigma=1e-4), vertices, (150, 170))[0]
     frame = setup_frame(job, 0)
     gather = gather_kernel(job, *frame[:3])
-    found = np.zeros((n, 150, 170), int)
+    times_listed = np.zeros((n, 150, 170), int)
     fragments = empty_fragments(tile_size(frame.tiles, frame.grid))
     for tile in range(len(frame.tiles.capacity)):
         gather(tile, frame.grid, job.scene, frame.faces, frame.tiles, job.settings, fragments)
@@ -85,12 +85,12 @@ def test_slivers_across_many_tiles_are_found_at_every_pixel_they_reach(rng, blen
         count = fragments.pair[frame.tiles.start[tile + 1] - frame.tiles.start[tile]]
         k = fragments.pixel[:count]
         i, j = top + (k >> frame.grid.shift), left + k % (1 << frame.grid.shift)
-        np.add.at(found, (fragments.face[:count], i, j), 1)
+        np.add.at(times_listed, (fragments.face[:count], i, j), 1)
     expected = np.array([reached(frame.faces, f, job) for f in range(n)])
     assert 0 < expected.mean() < 0.1
     # A pixel on an edge, or whose coverage is D_min, up to rounding, may fall on either side.
-    assert np.count_nonzero(found != expected) <= 2
-    assert found.max() == 1
+    assert np.count_nonzero(times_listed != expected) <= 2
+    assert times_listed.max() == 1
 
 
 def reached(faces, f, job):
@@ -104,9 +104,9 @@ def reached(faces, f, job):
         squared.append(((p - start - t[..., None] * edge) ** 2).sum(axis=-1))
         turns.append(edge[0] * (p - start)[..., 1] - edge[1] * (p - start)[..., 0])
     inside = (np.min(turns, axis=0) >= 0) | (np.max(turns, axis=0) <= 0)
-    drawn = faces.box[f, 0] < faces.box[f, 1]
+    is_drawn = faces.box[f, 0] < faces.box[f, 1]
     d = np.min(squared, axis=0) * np.where(inside, 1.0, -1.0)
-    return drawn & (d / job.settings.sigma >= job.settings.lowest)
+    return is_drawn & (d / job.settings.sigma >= job.settings.lowest)
 
 
 def test_a_compilation_that_was_cut_short_leaves_nothing_behind(rng, monkeypatch):
@@ -121,23 +121,23 @@ def test_a_compilation_that_was_cut_short_leaves_nothing_behind(rng, monkeypatch
     assert not tile_calls._kernels
     rasterize(scene, camera(), soft(), vertices, (9, 9))
     assert list(tile_calls._kernels) == [dtype]
-    assert len([one for one in tile_calls._signatures if one == dtype]) == 1
+    assert len([signature for signature in tile_calls._signatures if signature == dtype]) == 1
 
 
 def test_either_precision_tells_the_types_of_both(rng, monkeypatch):
     """So loops over tiles have one key, whichever is drawn first."""
-    (scene, vertices), known = two_tetrahedra(rng), []
+    (scene, vertices), signatures = two_tetrahedra(rng), []
     for dtype in (np.float64, np.float32):
         for module in (tile_calls, adjoint_calls):
             monkeypatch.setattr(module, "_kernels", {})
         adjoint_calls._signatures.clear()
-        own = {name: x.astype(dtype) for name, x in vertices.items()}
-        drawn = record_images(scene, camera(), soft(), own, (9, 9))
-        drawn.vjp(np.ones_like(drawn.images))
-        known.append(dict(tile_calls._signatures) | {"vjp": dict(adjoint_calls._signatures)})
-    assert known[0] == known[1]
-    assert len(known[0]) == 3
-    assert known[0]["vjp"].keys() == {np.dtype(np.float64), np.dtype(np.float32)}
+        points = {name: x.astype(dtype) for name, x in vertices.items()}
+        record = record_images(scene, camera(), soft(), points, (9, 9))
+        record.vjp(np.ones_like(record.images))
+        signatures.append(dict(tile_calls._signatures) | {"vjp": dict(adjoint_calls._signatures)})
+    assert signatures[0] == signatures[1]
+    assert len(signatures[0]) == 3
+    assert signatures[0]["vjp"].keys() == {np.dtype(np.float64), np.dtype(np.float32)}
 
 
 def test_all_loops_over_tiles_of_one_type_call_one_function(rng):
@@ -148,8 +148,8 @@ def test_all_loops_over_tiles_of_one_type_call_one_function(rng):
         (np.float64, Hard(), (70, 40)),
         (np.float32, Over(), (33, 31)),
     ):
-        own = {name: x.astype(dtype) for name, x in vertices.items()}
-        job = pack(scene, [camera()], soft(blend=blend), own, size)[0]
+        points = {name: x.astype(dtype) for name, x in vertices.items()}
+        job = pack(scene, [camera()], soft(blend=blend), points, size)[0]
         frame = setup_frame(job, 0)
         kernels.append(gather_kernel(job, *frame[:3]))
         np.testing.assert_array_equal(frame.calls, function_table([kernels[-1]]))

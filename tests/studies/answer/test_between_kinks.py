@@ -27,10 +27,10 @@ def theta(rng):
 
 
 def test_among_weak_kinks_differences_to_either_side_give_a_right_gradient(theta):
-    found = compare_sides(bumpy, theta, theta, reach=SPACING, seed=0)
-    assert found.agrees
-    assert found.error < AGREES
-    assert found.step > 1e3 * SPACING
+    between = compare_sides(bumpy, theta, theta, reach=SPACING, seed=0)
+    assert between.agrees
+    assert between.error < AGREES
+    assert between.step > 1e3 * SPACING
 
 
 @pytest.mark.parametrize("wrong", ["one entry", "size", "sign"])
@@ -40,16 +40,16 @@ def test_among_kinks_a_wrong_gradient_disagrees(theta, wrong):
         "size": 1.001 * theta,
         "sign": -theta,
     }[wrong]
-    found = compare_sides(bumpy, gradient, theta, reach=SPACING, seed=0)
-    assert not found.agrees
+    between = compare_sides(bumpy, gradient, theta, reach=SPACING, seed=0)
+    assert not between.agrees
     off = np.linalg.norm(gradient - theta) / np.linalg.norm(gradient)
-    assert found.error > 0.3 * off  # eight directions know it to a factor of about two
+    assert between.error > 0.3 * off  # eight directions know it to a factor of about two
 
 
 def test_where_no_event_is_near_agreement_is_no_excuse(theta):
-    found = compare_sides(bumpy, theta, theta, reach=1e-3, seed=0)
-    assert found.error < AGREES
-    assert not found.agrees
+    between = compare_sides(bumpy, theta, theta, reach=1e-3, seed=0)
+    assert between.error < AGREES
+    assert not between.agrees
     assert BetweenKinks(1e-6, np.inf, 0.0).to_dict()["error"] is None
 
 
@@ -98,8 +98,8 @@ def test_a_right_gradient_among_slips_is_not_judged_and_a_wrong_one_fails(monkey
             gradient[::7] *= 1.01
             return loss, gradient
 
-    own = {field.name: getattr(problem, field.name) for field in fields(problem)}
-    point = check_point(Wrong(**own), theta, seed=0)
+    settings = {field.name: getattr(problem, field.name) for field in fields(problem)}
+    point = check_point(Wrong(**settings), theta, seed=0)
     assert point["verdict"] == "failed"
     assert not point["taylor"]["passed"]
     between = point["between_kinks"]  # None where a slope could be read: that of a wrong gradient
@@ -116,14 +116,14 @@ def test_where_no_slope_can_be_read_only_a_rough_loss_is_no_failure(
     monkeypatch.setattr("studies.answer.certificate.EPS0", (1e-4,))
     monkeypatch.setattr("studies.answer.certificate.DIRECTIONS", 1)
     problem = standing("world.duration=0.46875")
-    own, theta = type(problem), problem.parameters.start
-    whole, pulled = own.loss_at, own.residuals_vjp
+    kind, theta = type(problem), problem.parameters.start
+    loss_at, pulled = kind.loss_at, kind.residuals_vjp
 
     def rippled(self, at):
-        return whole(self, at) + 0.1 * whole(self, theta) * np.sin(waves * at.sum())
+        return loss_at(self, at) + 0.1 * loss_at(self, theta) * np.sin(waves * at.sum())
 
-    monkeypatch.setattr(own, "loss_at", rippled)
-    monkeypatch.setattr(own, "residuals_vjp", lambda *given: factor * pulled(*given))
+    monkeypatch.setattr(kind, "loss_at", rippled)
+    monkeypatch.setattr(kind, "residuals_vjp", lambda *arguments: factor * pulled(*arguments))
     point = check_point(problem, theta, seed=0)
     assert point["verdict"] == verdict
     assert not point["passed"]

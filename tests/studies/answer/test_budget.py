@@ -47,8 +47,8 @@ def changes(made):
 
 
 def cube(**more):
-    given = {"kind": "rigid", "mesh": "box", "size": [0.2, 0.2, 0.2], "velocity": [1.0, 2.0, 0.5]}
-    return {"cube": given | {"at": {"a": [0.1, 0.0, 0.0], "b": [0.0, 0.1, 0.0]}} | more}
+    table = {"kind": "rigid", "mesh": "box", "size": [0.2, 0.2, 0.2], "velocity": [1.0, 2.0, 0.5]}
+    return {"cube": table | {"at": {"a": [0.1, 0.0, 0.0], "b": [0.0, 0.1, 0.0]}} | more}
 
 
 def test_a_rate_of_frames_changes_a_free_flight_as_its_closed_form_says():
@@ -56,11 +56,11 @@ def test_a_rate_of_frames_changes_a_free_flight_as_its_closed_form_says():
     made = tracked(
         cube(), {"cube.velocity": {}}, marks={"fps_error": 0.02}, world={"gravity": [0, 0, 0]}
     )
-    found = changes(made)
-    assert set(found) == {"observations.marks.fps_error"}
+    change = changes(made)
+    assert set(change) == {"observations.marks.fps_error"}
     problem = made.everything
     rate = problem.parameters.natural_rates(problem.parameters.start)
-    moved = rate * found["observations.marks.fps_error"]
+    moved = rate * change["observations.marks.fps_error"]
     slope = 0.02 / (1.0 - (STEP * 0.02) ** 2)  # of 1/(1 + q), by central differences
     np.testing.assert_allclose(moved, slope * np.array([1.0, 2.0, 0.5]), rtol=1e-6)
 
@@ -83,16 +83,16 @@ def test_friction_follows_the_lean_of_gravity_and_of_the_floor():
     made = tracked(
         body, {"floor.friction": {}}, obstacles={"floor": floor}, world={"gravity_error": 1.0}
     )
-    found = changes(made)
+    change = changes(made)
     for key in ("world.gravity_error", "obstacles.floor.tilt_error"):
-        assert 0.3 * found[key][0] == pytest.approx(np.radians(1.0), rel=0.2)
+        assert 0.3 * change[key][0] == pytest.approx(np.radians(1.0), rel=0.2)
     # residuals that show it do not make the lean of the floor count for less
     problem, theta = made.everything, made.everything.parameters.start
     r, J = problem.residuals_and_jacobian(theta)
-    own = intervals(problem.parameters, theta, r + 1e-3, J, frames=clusters_of_rows(problem))
-    budget, _, _ = budget_at(problem, theta, own, J, numbers=made.declared, residuals=r)
+    before = intervals(problem.parameters, theta, r + 1e-3, J, frames=clusters_of_rows(problem))
+    budget, _, _ = budget_at(problem, theta, before, J, numbers=made.declared, residuals=r)
     half = budget.parts["the direction of `floor`"][0]
-    assert half == pytest.approx(QUANTILE * found["obstacles.floor.tilt_error"][0], rel=0.1)
+    assert half == pytest.approx(QUANTILE * change["obstacles.floor.tilt_error"][0], rel=0.1)
 
 
 def test_stiffness_follows_density_in_proportion():
@@ -100,11 +100,11 @@ def test_stiffness_follows_density_in_proportion():
             "E": 1e5, "nu": 0.3, "mass_error": 0.03, "scale_error": 0.01,
             "held": {"plane": {"point": [-0.149, 0, 0], "normal": [1, 0, 0]}}}  # fmt: skip
     made = tracked({"beam": beam | {"at": {"tip": [0.15, 0.0, 0.0]}}}, {"beam.E": {}})
-    found = changes(made)
-    assert found["bodies.beam.mass_error"][0] == pytest.approx(0.03, rel=1e-5)
+    change = changes(made)
+    assert change["bodies.beam.mass_error"][0] == pytest.approx(0.03, rel=1e-5)
     # a beam of twice the size under the same gravity bends twice as far for its size, but the tip
     # is tracked in metres
-    assert found["bodies.beam.scale_error"][0] > 0.0
+    assert change["bodies.beam.scale_error"][0] > 0.0
 
 
 BAR = {"kind": "soft", "mesh": "box", "size": [0.1, 0.02, 0.02], "cells": [4, 1, 1], "E": 1e5,
@@ -119,11 +119,11 @@ def settled(observation, *, bar=None, **more):
 
 
 def test_stiffness_follows_a_known_force_in_proportion():
-    seen = {"kind": "points", "body": "bar", "at": {"tip": [0.05, 0.0, 0.0]}, "error": 1e-5,
+    observation = {"kind": "points", "body": "bar", "at": {"tip": [0.05, 0.0, 0.0]}, "error": 1e-5,
             "simulate": {"frames": 1, "duration": 1.0}}  # fmt: skip
     pull = {"body": "bar", "force": [0.01, 0.0, 0.0], "at": [0.05, 0.0, 0.0], "force_error": 0.04}
-    found = changes(settled(seen, pushes={"pull": pull}))
-    assert found == {"pushes.pull.force_error": pytest.approx([0.04], rel=1e-3)}
+    change = changes(settled(observation, pushes={"pull": pull}))
+    assert change == {"pushes.pull.force_error": pytest.approx([0.04], rel=1e-3)}
 
 
 @pytest.mark.parametrize("start", [0.0, 0.3])
@@ -132,11 +132,11 @@ def test_stiffness_follows_how_far_a_jaw_goes_and_nu_how_it_narrows(start):
     ends = [[start, 0.0, 0.0], [start + 1e-3, 0.0, 0.0]]
     jaw = {"body": "bar", "where": {"plane": {"point": [0.049, 0, 0], "normal": [-1, 0, 0]}},
            "path": {"times": [0.0, 1.0], "positions": ends}, "path_error": 0.05}  # fmt: skip
-    seen = {"kind": "force", "grip": "jaw", "axis": [1.0, 0.0, 0.0], "error": 1e-3,
+    observation = {"kind": "force", "grip": "jaw", "axis": [1.0, 0.0, 0.0], "error": 1e-3,
             "simulate": {"frames": 2, "duration": 1.0}}  # fmt: skip
-    found = changes(settled(seen, grips={"jaw": jaw}, bar={"nu_error": 0.05}))
-    assert found["grips.jaw.path_error"] == pytest.approx([0.05], rel=0.02)
-    assert 1e-3 < found["bodies.bar.nu_error"][0] < 0.05
+    change = changes(settled(observation, grips={"jaw": jaw}, bar={"nu_error": 0.05}))
+    assert change["grips.jaw.path_error"] == pytest.approx([0.05], rel=0.02)
+    assert 1e-3 < change["bodies.bar.nu_error"][0] < 0.05
 
 
 @pytest.mark.parametrize("kind", ["constant", "series"])
@@ -151,8 +151,8 @@ def test_friction_follows_the_motor_that_it_is_measured_against(kind, tmp_path):
     angle = {"kind": "encoder", "joint": "hinge", "simulate": {"frames": 20, "duration": 1.0}}
     tables = {"bodies": {"cube": body}, "joints": {"hinge": hinge}, "observations": {"a": angle},
               "free": {"hinge.viscous_friction": {}}, "world": {"gravity": [0, 0, 0]}}  # fmt: skip
-    found = changes(make_problem(scene_from_dict(tables)))
-    assert found["joints.hinge.motor_error"] == pytest.approx([0.0413], rel=0.02)
+    change = changes(make_problem(scene_from_dict(tables)))
+    assert change["joints.hinge.motor_error"] == pytest.approx([0.0413], rel=0.02)
 
 
 def test_bending_follows_the_thickness_of_a_cloth_that_has_its_mass():
@@ -161,8 +161,8 @@ def test_bending_follows_the_thickness_of_a_cloth_that_has_its_mass():
              "bending": 0.01, "density": 200.0, "thickness_error": 0.05, "nu_error": 0.0,
              "held": {"plane": {"point": [-0.099, 0, 0], "normal": [1, 0, 0]}}}  # fmt: skip
     made = tracked({"strip": strip | {"at": {"tip": [0.1, 0.0, 0.0]}}}, {"strip.bending": {}})
-    found = changes(made)
-    assert found["bodies.strip.thickness_error"] == pytest.approx([0.05], rel=0.02)
+    change = changes(made)
+    assert change["bodies.strip.thickness_error"] == pytest.approx([0.05], rel=0.02)
 
 
 def test_the_speed_of_what_slides_follows_the_friction_that_was_declared():
@@ -187,12 +187,12 @@ def test_gravity_of_a_pendulum_follows_its_length():
                                                "duration": 1.5}, "fps_error": 0.005}},
         "free": {"world.gravity": {}, "rod.angle": {}},
     }  # fmt: skip
-    found = changes(make_problem(scene_from_dict(tables)))
+    change = changes(make_problem(scene_from_dict(tables)))
     # T^2 = 4 pi^2 l/g: by the rate twice, and by the length, which is also seen
-    assert found["observations.film.fps_error"][0] == pytest.approx(
+    assert change["observations.film.fps_error"][0] == pytest.approx(
         0.01, rel=5e-3
     )  # steps of finite size
-    assert 0.0 < found["bodies.rod.scale_error"][0] < 0.02
+    assert 0.0 < change["bodies.rod.scale_error"][0] < 0.02
 
 
 def test_what_is_simulated_is_exact_and_what_is_declared_exact_is_not_counted():
@@ -282,13 +282,13 @@ def test_the_parts_of_a_budget_add_up_to_the_interval():
     problem = made.everything
     theta = problem.parameters.start
     r, J = problem.residuals_and_jacobian(theta)
-    own = intervals(
+    before = intervals(
         problem.parameters, theta, r + 1e-3, J, frames=clusters_of_rows(problem), floor=0.01
     )
-    budget, counted, _ = budget_at(problem, theta, own, J, numbers=made.declared, residuals=r)
-    squares = sum(np.square(part) for part in budget.parts.values())
+    budget, counted, _ = budget_at(problem, theta, before, J, numbers=made.declared, residuals=r)
+    squares = sum(np.square(half_width) for half_width in budget.parts.values())
     np.testing.assert_allclose(squares, np.square(budget.half_width), rtol=1e-9)
-    assert (counted.half_width > own.half_width).all()
+    assert (counted.half_width > before.half_width).all()
     shown = budget.to_dict()["cube.velocity[0]"]
     names = [row["name"] for row in shown["parts"]]
     assert {"the frame rate of `marks`", "where `cube` starts", NAMES["floor"]} <= set(names)
@@ -336,8 +336,8 @@ def test_a_number_that_nothing_determines_has_no_budget():
     theta = problem.parameters.start
     r, J = problem.residuals_and_jacobian(theta)
     J.values[:, 0] *= 1e-9
-    own = intervals(problem.parameters, theta, r + 1e-3, J, frames=clusters_of_rows(problem))
-    shown = budget_at(problem, theta, own, J, numbers=made.declared, residuals=r)[0].to_dict()
+    before = intervals(problem.parameters, theta, r + 1e-3, J, frames=clusters_of_rows(problem))
+    shown = budget_at(problem, theta, before, J, numbers=made.declared, residuals=r)[0].to_dict()
     assert set(shown) == {"cube.velocity[1]", "cube.velocity[2]"}
 
 

@@ -64,7 +64,7 @@ def fitted(problem):
 
 
 def changes_of(problem, theta, file, most=1e6):
-    return changes_by(problem, theta, refined=lambda one: refined_problem(one, file), most=most)
+    return changes_by(problem, theta, refined=lambda each: refined_problem(each, file), most=most)
 
 
 def change_to(other, problem, theta, source):
@@ -80,7 +80,7 @@ def test_the_change_is_what_a_fit_on_the_finer_mesh_finds():
     problem, theta = fitted(made.problem)
     changes, notes = changes_of(problem, theta, file)
     assert not notes
-    change = {one.source: one for one in changes}
+    change = {each.source: each for each in changes}
     finer, there = fitted(made.refined(made.problem))
     assert abs(there - theta)[0] > 0.1  # log E: the coarse mesh is much too stiff
     assert change[MESH].step == pytest.approx(there - theta, rel=0.2)
@@ -97,18 +97,18 @@ def test_a_film_shows_on_which_mesh_it_was_made():
         "observations": {"film": {"simulate": simulate}},
         "cameras": {"front": {"eye": [0.1, 0.0, 0.5], "target": [0.1, -0.03, 0.0], "fov_y": 30.0}},
     }
-    found = {}
+    by_cells = {}
     for cells in ([6, 2, 2], [18, 6, 6]):
         file = beam((6, 2, 2), truth={"bodies.beam.cells": cells}, **film)
         problem, theta = fitted(make_problem(file).problem)
         changes, notes = changes_of(problem, theta, file)
-        found[cells[0]] = next(one for one in changes if one.source == MESH), notes
-    own, notes = found[6]
-    assert abs(own.share[0]) < 0.2
-    assert not own.is_error
-    assert notes == [own.note()]
+        by_cells[cells[0]] = next(change for change in changes if change.source == MESH), notes
+    same, notes = by_cells[6]
+    assert abs(same.share[0]) < 0.2
+    assert not same.is_error
+    assert notes == [same.note()]
     assert "What was observed shows the scene's own mesh" in notes[0]
-    finer, notes = found[18]
+    finer, notes = by_cells[18]
     assert 1.0 < finer.share[0] < 1.6
     assert finer.is_error
     assert not notes
@@ -140,7 +140,7 @@ def test_a_finer_mesh_is_the_same_body_seen_by_the_same_points():
     assert fine.system.mass.sum() == pytest.approx(coarse.system.mass.sum())
     assert fine.held.sum() == 9  # of the clamped face, of which the coarse mesh has 4
     theta = problem.parameters.start
-    blank = [one.residuals_jvp(np.zeros((len(one.targets()), 4))) for one in finer.observers]
+    blank = [each.residuals_jvp(np.zeros((len(each.targets()), 4))) for each in finer.observers]
     assert len(problem.residuals(theta)) == sum(map(len, blank)) + 1
     rows = finer.images(theta)[:, :3]
     # the body has hardly moved after 10 ms: nodes are in their places, in the same order
@@ -155,12 +155,12 @@ def test_of_a_film_places_are_compared_not_pixels():
         observations={"film": {"simulate": simulate}},
         cameras={"front": {"eye": [0.1, 0.0, 0.8], "target": [0.1, -0.05, 0.0], "fov_y": 30.0}},
     )
-    found = []
+    steps = []
     for file in (film, beam((8, 2, 2))):
         problem = make_problem(file).problem
         changes, _ = changes_of(problem, problem.parameters.start, file)
-        found.append(changes[1].step[0])
-    assert 0.2 < found[0] == pytest.approx(found[1], rel=0.1)
+        steps.append(changes[1].step[0])
+    assert 0.2 < steps[0] == pytest.approx(steps[1], rel=0.1)
 
 
 def test_twins_on_their_own_mesh_have_no_mesh_error():
@@ -173,7 +173,7 @@ def test_what_cannot_be_refined_is_said(monkeypatch):
     theta = problem.parameters.start
     monkeypatch.setattr(refining, "MOST_ELEMENTS", 100)
     changes, notes = changes_of(problem, theta, file)
-    assert [one.source for one in changes] == [TIME_STEP]
+    assert [each.source for each in changes] == [TIME_STEP]
     assert notes == [
         "The error by the mesh is not known. A mesh twice as fine has 160 elements, more than 100."
     ]
@@ -192,9 +192,9 @@ def test_a_short_search_compares_the_first_part_of_the_film_or_none():
     theta = problem.parameters.start
     # The motion on both meshes takes about 9 times the elements in 2 to 3 times the steps.
     changes, _ = changes_of(problem, theta, file, most=14.0)
-    whole, _ = changes_of(problem, theta, file)
-    assert changes[1].step == pytest.approx(whole[1].step, rel=0.3)
-    assert changes[1].step[0] != whole[1].step[0]
+    full, _ = changes_of(problem, theta, file)
+    assert changes[1].step == pytest.approx(full[1].step, rel=0.3)
+    assert changes[1].step[0] != full[1].step[0]
     _, notes = changes_of(problem, theta, file, most=2.0)
     assert "takes longer than the search" in notes[0]
 
@@ -269,8 +269,8 @@ def test_only_contacts_that_were_chosen_are_made_harder():
     assert harder.fixed[friction] == 2.0 * problem.built.values[friction].value
     own_friction = make_problem(block(friction_stiffness=5.0))
     assert friction not in own_friction.harder(own_friction.problem).fixed
-    given = make_problem(block(stiffness=2e3))
-    assert given.harder(given.problem) is None
+    fixed = make_problem(block(stiffness=2e3))
+    assert fixed.harder(fixed.problem) is None
     timed = make_problem(block(contact_time=0.01))
     assert timed.harder(timed.problem) is None
     free = replace(block(), free={path: declared.Free()})
@@ -283,8 +283,8 @@ def test_only_a_loss_that_was_chosen_is_made_larger():
     loss = made.problem.built.values["floor.dissipation"].value
     assert made.lossier(made.problem).fixed == {"floor.dissipation": 4.0 * loss}
     bouncing = {"restitution": 0.4, "powers": {}}
-    for given in ({"dissipation": 0.5}, bouncing, {"damping": 2.0}):
-        other = make_problem(block(**given))
+    for law in ({"dissipation": 0.5}, bouncing, {"damping": 2.0}):
+        other = make_problem(block(**law))
         assert other.lossier(other.problem) is None
     problem = make_problem(replace(block(), free={"floor.dissipation": declared.Free()})).problem
     assert with_lossier_contacts(problem, block().obstacles) is None
@@ -296,8 +296,8 @@ def test_only_a_depth_that_was_chosen_is_halved():
     rubbed = 2.0 * values["floor.friction_stiffness"].value
     half = {"floor.depth": 0.5 * values["floor.depth"].value, "floor.friction_stiffness": rubbed}
     assert made.harder(made.problem).fixed == half
-    given = make_problem(block(restitution=0.4, depth=1e-3, powers={}))
-    assert given.harder(given.problem) is None
+    fixed = make_problem(block(restitution=0.4, depth=1e-3, powers={}))
+    assert fixed.harder(fixed.problem) is None
 
 
 def test_a_film_of_a_contact_that_loses_more_shows_it():

@@ -46,11 +46,11 @@ def test_intervals_with_model_error_hold_the_truth(kind):
     floor = FOOTAGE_FLOOR if kind == "law" else 0.0
     rng = np.random.default_rng(5)
     films = [solved(rng, kind, floor=floor) for _ in range(12)]
-    held = np.array([holds(found.model, truth) for truth, _, found in films])
+    held = np.array([holds(spread.model, truth) for truth, _, spread in films])
     assert (held.mean(axis=0) >= (0.6 if kind == "law" else 0.8)).all()
     if kind in {"camera", "frame rate", "law"}:
-        assert np.mean([holds(found.pixel, truth)[0] for truth, _, found in films]) < 0.3
-    widths = [found.half_width[0] for _, _, found in films]
+        assert np.mean([holds(spread.pixel, truth)[0] for truth, _, spread in films]) < 0.3
+    widths = [spread.half_width[0] for _, _, spread in films]
     assert np.median(widths) < 0.05  # not wide at any price
 
 
@@ -65,7 +65,7 @@ def test_each_source_is_what_its_formula_says(rng):
     J, r, frames = linear(rng)
     three = Parameters([positive_block(name, 1.0) for name in "abc"])
     stage = np.array([0.1, 0.0, -0.2])
-    found = intervals(three, np.zeros(3), r, J, frames=frames, stages=[stage], floor=0.01)
+    spread = intervals(three, np.zeros(3), r, J, frames=frames, stages=[stage], floor=0.01)
     H = np.linalg.inv(J.T @ J)
     by_frame, moved = r.reshape(10, -1), J.reshape(10, 40, 3)
     pairs = np.einsum("tip,si->tsp", moved, by_frame).reshape(-1, 3)
@@ -76,17 +76,17 @@ def test_each_source_is_what_its_formula_says(rng):
         "floor": 1e-4 * np.eye(3),
     }
     for name, covariance in expected.items():
-        np.testing.assert_allclose(found.parts[name], np.sqrt(np.diag(covariance)), rtol=1e-9)
+        np.testing.assert_allclose(spread.parts[name], np.sqrt(np.diag(covariance)), rtol=1e-9)
     steps = []
     for b in range(8):
         first, last = np.rint(np.linspace(0, 10, 9)).astype(int)[b : b + 2]
         left = (frames < first) | (frames >= last)
         steps.append(np.linalg.lstsq(J[left], r[left], rcond=None)[0])
     jackknife = np.sqrt(7 / 8 * np.square(steps).sum(axis=0))
-    np.testing.assert_allclose(found.parts["jackknife"], jackknife, rtol=1e-6)
-    assert (found.model[0] < found.pixel[0]).all()
-    assert (found.pixel[1] < found.model[1]).all()
-    np.testing.assert_allclose(found.remaining, 0.0, atol=1e-12)
+    np.testing.assert_allclose(spread.parts["jackknife"], jackknife, rtol=1e-6)
+    assert (spread.model[0] < spread.pixel[0]).all()
+    assert (spread.pixel[1] < spread.model[1]).all()
+    np.testing.assert_allclose(spread.remaining, 0.0, atol=1e-12)
 
 
 def test_rows_of_priors_count_as_information_and_not_as_frames(rng):
@@ -112,16 +112,16 @@ def test_a_step_out_of_the_bounds_does_not_remain(rng):
     J, r, frames = linear(rng)
     bounded = Parameters([positive_block(name, 1.5, {name: (1.0, 2.0)}) for name in "abc"])
     r += J @ [0.3, 0.0, 0.2]  # the step left is -0.3 and -0.2
-    found = intervals(bounded, np.array([bounded.lower[0], 0.3, 0.3]), r, J, frames=frames)
-    assert found.remaining[0] == 0.0
-    assert found.remaining[2] == pytest.approx(-0.2, abs=0.2)
+    spread = intervals(bounded, np.array([bounded.lower[0], 0.3, 0.3]), r, J, frames=frames)
+    assert spread.remaining[0] == 0.0
+    assert spread.remaining[2] == pytest.approx(-0.2, abs=0.2)
 
 
 def test_an_upper_bound_is_above_both(rng):
     A, B = (half @ half.T for half in rng.standard_normal((2, 4, 4)))
     C = upper_bound(A, B)
-    for own in (A, B):
-        assert np.linalg.eigvalsh(C - own).min() > -1e-9
+    for each in (A, B):
+        assert np.linalg.eigvalsh(C - each).min() > -1e-9
     np.testing.assert_allclose(upper_bound(A, 0.5 * A), A, atol=1e-9)
     np.testing.assert_allclose(upper_bound(np.zeros((2, 2)), np.eye(2)), np.eye(2), atol=1e-9)
 
@@ -140,15 +140,15 @@ def test_residuals_that_are_not_finite_are_refused(rng):
 
 
 def test_the_components_of_a_vector_share_the_floor_of_its_length():
-    own = Parameters([block("ball.velocity", Identity(), np.array([3.0, 4.0, 0.01]))])
+    free = Parameters([block("ball.velocity", Identity(), np.array([3.0, 4.0, 0.01]))])
     rng = np.random.default_rng(0)
     jacobian = rng.standard_normal((400, 3))
-    found = intervals(
-        own,
-        own.start,
+    spread = intervals(
+        free,
+        free.start,
         1e-9 * rng.standard_normal(400),
         jacobian,
         frames=np.repeat(np.arange(20), 20),
         floor=0.01,
     )
-    assert found.parts["floor"] == pytest.approx(np.full(3, 0.05), rel=1e-5)
+    assert spread.parts["floor"] == pytest.approx(np.full(3, 0.05), rel=1e-5)

@@ -19,19 +19,19 @@ def trial(
     information=J.T @ J,
     scale=SCALE,
 ):
-    seen = []
+    points_tried = []
 
     def residuals(points):
-        seen.extend(points)
+        points_tried.extend(points)
         return [residual(x) for x in points]
 
-    found = try_answer(
+    outcome = try_answer(
         residuals, np.zeros(2), information, np.array(half_width),
         scale=np.array(scale), components=components, bounds=bounds,
     )  # fmt: skip
-    assert found is not None
-    assert found.evaluations == len(seen)
-    return found, np.array(seen)
+    assert outcome is not None
+    assert outcome.evaluations == len(points_tried)
+    return outcome, np.array(points_tried)
 
 
 def bowl(x, at=(0.0, 0.0)):
@@ -39,29 +39,29 @@ def bowl(x, at=(0.0, 0.0)):
 
 
 def test_a_loss_that_is_as_promised_leaves_the_interval_as_it_is():
-    found, seen = trial(bowl)
-    assert found.worst == pytest.approx(1.0, abs=1e-9)
-    assert not found.is_rough
-    assert not found.covariance(2.0).any()
-    assert np.abs(seen).max() == pytest.approx(SIZES[-1])
+    outcome, points_tried = trial(bowl)
+    assert outcome.worst == pytest.approx(1.0, abs=1e-9)
+    assert not outcome.is_rough
+    assert not outcome.covariance(2.0).any()
+    assert np.abs(points_tried).max() == pytest.approx(SIZES[-1])
 
 
 def test_a_camera_that_stays_at_0_does_not_keep_the_answers_from_being_tried():
-    found, _ = trial(bowl, components=(0,), scale=(1.0, 0.0))
-    assert len(found.ends) == 1
+    outcome, _ = trial(bowl, components=(0,), scale=(1.0, 0.0))
+    assert len(outcome.ends) == 1
 
 
 def test_a_jacobian_that_is_far_larger_than_the_slope_is_noticed_in_every_direction():
-    found, _ = trial(bowl, (1e-6, 2e-6), information=1e8 * J.T @ J)
-    np.testing.assert_allclose(found.widening, 1e4, rtol=1e-6)
-    assert found.is_rough
+    outcome, _ = trial(bowl, (1e-6, 2e-6), information=1e8 * J.T @ J)
+    np.testing.assert_allclose(outcome.widening, 1e4, rtol=1e-6)
+    assert outcome.is_rough
 
 
 def test_an_interval_is_widened_to_where_the_loss_rises_as_promised():
-    found, _ = trial(bowl, components=(0,), information=16.0 * J.T @ J)
-    assert not found.is_rough
-    assert 1.0 < found.worst <= ORDERS
-    half = 2.0 * np.sqrt(found.covariance(2.0)[0, 0] + (0.01 / 2.0) ** 2)
+    outcome, _ = trial(bowl, components=(0,), information=16.0 * J.T @ J)
+    assert not outcome.is_rough
+    assert 1.0 < outcome.worst <= ORDERS
+    half = 2.0 * np.sqrt(outcome.covariance(2.0)[0, 0] + (0.01 / 2.0) ** 2)
     assert half == pytest.approx(4.0 * 0.01)
 
 
@@ -72,31 +72,31 @@ def test_a_lower_loss_beside_the_answer_is_seen_between_all_jumps():
     def ramps(x):
         return bowl(x, at) + 1e-6 * np.modf(1e7 * x[0])[0]
 
-    found, _ = trial(ramps, (1e-8, 1e-8), information=1e14 * J.T @ J)
-    assert found.is_rough
-    assert found.lower is not None
-    assert np.linalg.norm(bowl(found.lower, at)) < np.linalg.norm(bowl(np.zeros(2), at))
-    assert 0.0 < found.gain <= 1.0
+    outcome, _ = trial(ramps, (1e-8, 1e-8), information=1e14 * J.T @ J)
+    assert outcome.is_rough
+    assert outcome.lower is not None
+    assert np.linalg.norm(bowl(outcome.lower, at)) < np.linalg.norm(bowl(np.zeros(2), at))
+    assert 0.0 < outcome.gain <= 1.0
 
 
 def test_a_jacobian_that_is_no_slope_is_noticed_where_large_residuals_hide_it():
     # What the answer leaves is a thousand times what moves the optimum, and so is the interval.
-    found, _ = trial(
+    outcome, _ = trial(
         lambda x: np.append(bowl(x), 30.0 + x[0]), (0.05, 0.05), information=1e6 * J.T @ J
     )
-    assert found.worst > 500.0
+    assert outcome.worst > 500.0
 
 
 def test_points_beyond_the_bounds_are_not_tried():
     bounds = np.array([0.0, -1.0]), np.array([1.0, 1.0])
-    found, seen = trial(bowl, bounds=bounds)
-    assert (seen >= bounds[0]).all()
-    assert found.worst == pytest.approx(1.0, abs=1e-9)
+    outcome, points_tried = trial(bowl, bounds=bounds)
+    assert (points_tried >= bounds[0]).all()
+    assert outcome.worst == pytest.approx(1.0, abs=1e-9)
 
 
 def test_points_where_the_simulation_blows_up_are_passed_over():
-    found, _ = trial(lambda x: None if x[0] > 1e-3 else bowl(x))
-    assert found.worst == pytest.approx(1.0, abs=1e-9)
+    outcome, _ = trial(lambda x: None if x[0] > 1e-3 else bowl(x))
+    assert outcome.worst == pytest.approx(1.0, abs=1e-9)
 
 
 def test_without_a_direction_that_is_determined_nothing_is_tried():

@@ -37,17 +37,17 @@ def by_frame(squares):
     return squares.reshape(len(TIMES), -1).sum(axis=1)
 
 
-def evidence(theta, film, own=None, **more):
+def evidence(theta, film, free=None, **more):
     """Return the evidence that a fit of the bar would collect."""
     r, J = predict(theta) - film, jacobian(theta)
-    own = own or parameters()
+    free = free or parameters()
     still = by_frame((film.reshape(len(TIMES), -1) - film[: len(film) // len(TIMES)]) ** 2)
     return Evidence(
-        own,
+        free,
         theta,
         more.pop("status", Status.CONVERGED),
         float(r @ r),
-        intervals=intervals(own, theta, r, J, frames=FRAMES),
+        intervals=intervals(free, theta, r, J, frames=FRAMES),
         explained=explained(by_frame(r**2), still),
         residual_squares=by_frame(r**2),
         still_squares=still,
@@ -104,10 +104,10 @@ def test_pictures_are_held_against_their_variance(film):
 
 
 def test_an_answer_at_a_bound_is_said_to_be_there(film):
-    own = parameters(low=6.6)  # the truth is below
-    theta = np.array([own.lower[0] + 1e-4, TRUTH[1]])
+    bounded = parameters(low=6.6)  # the truth is below
+    theta = np.array([bounded.lower[0] + 1e-4, TRUTH[1]])
     theta[1] = fit(film.reshape(len(TIMES), -1), theta)[1]
-    verdict = judge(evidence(theta, film, own))
+    verdict = judge(evidence(theta, film, bounded))
     assert verdict.kind is Kind.AT_A_BOUND
     assert verdict.numbers["parameter"] == "bar.k"
     assert verdict.numbers["bound"] == "lower"
@@ -120,37 +120,39 @@ def test_black_and_white_are_no_bounds_that_stop_a_search(path, kind):
     theta = np.array([0.0, 0.3, 1.0])
     key = f"ball.{path}"
     bounds = {key: (0.0, 1.0)}
-    own = Parameters([block(key, Identity(), np.full(3, 0.5), bounds)])
+    free = Parameters([block(key, Identity(), np.full(3, 0.5), bounds)])
     slope = np.array([1.0, 0.0, -1.0])  # the loss falls beyond both
-    found = Evidence(own, theta, Status.CONVERGED, 1e-3, gradient=slope, unexplained_pictures=0.01)
-    assert str(judge(found).kind) == kind
+    answer = Evidence(
+        free, theta, Status.CONVERGED, 1e-3, gradient=slope, unexplained_pictures=0.01
+    )
+    assert str(judge(answer).kind) == kind
 
 
 def test_a_wide_interval_is_not_determined_and_names_the_combination(rng, film):
     noisy = film + 1.5 * rng.standard_normal(film.shape)
     theta = fit(noisy.reshape(len(TIMES), -1), TRUTH)
-    found = replace(evidence(theta, noisy), explained=None)
-    verdict = judge(found)
+    answer = replace(evidence(theta, noisy), explained=None)
+    verdict = judge(answer)
     assert verdict.kind is Kind.NOT_DETERMINED
     assert verdict.numbers["relative_half_width"] > 0.2
     assert "The combination determined worst is" in verdict.reason
-    assert judge(replace(found, answers=(0,))).numbers["parameter"] == "bar.k"
+    assert judge(replace(answer, answers=(0,))).numbers["parameter"] == "bar.k"
     assert "film a motion that shows it better" in verdict.reason
-    of_pictures = judge(replace(found, unexplained_pictures=0.01))
+    of_pictures = judge(replace(answer, unexplained_pictures=0.01))
     assert "take a picture that shows it better" in of_pictures.reason
-    of_forces = judge(replace(found, is_of_forces=True))
+    of_forces = judge(replace(answer, is_of_forces=True))
     assert "measure the force of a load that shows it better" in of_forces.reason
 
 
 def test_an_answer_that_changes_on_a_finer_mesh_is_not_determined(film):
     good = evidence(fit(film.reshape(len(TIMES), -1), TRUTH), film)
     assert judge(replace(good, refinements={"mesh": np.log([1.04, 0.97])})).is_found
-    found = replace(good, refinements={"mesh": np.log([1.18, 0.97])})
-    verdict = judge(found)
+    answer = replace(good, refinements={"mesh": np.log([1.18, 0.97])})
+    verdict = judge(answer)
     assert verdict.kind is Kind.NOT_DETERMINED
     assert verdict.reason.startswith("On a mesh twice as fine bar.k would be 18 % larger (at most ")
     assert verdict.numbers["relative_change"] == pytest.approx(0.18)
-    assert judge_each(found) == {"bar.k": "not determined", "bar.c": "found"}
+    assert judge_each(answer) == {"bar.k": "not determined", "bar.c": "found"}
     steps = judge(replace(good, refinements={"step": np.log([1.0, 0.9])}))
     assert steps.reason.startswith("At a shorter time step bar.c would be 10 % smaller")
     contact = judge(replace(good, refinements={"contact": np.log([0.9, 1.0])}))
@@ -209,9 +211,9 @@ def test_what_is_wrong_in_few_frames_is_not_by_chance_where_the_answer_leaves_no
 def test_basins_along_a_valley_are_not_determined_rather_than_several_answers(rng, film):
     noisy = film + 1.5 * rng.standard_normal(film.shape)
     theta = fit(noisy.reshape(len(TIMES), -1), TRUTH)
-    found = replace(evidence(theta, noisy), explained=None)
-    other = Rival(moved(theta, [3.0, 3.0]), found.loss)
-    assert judge(replace(found, basins=[other])).kind is Kind.NOT_DETERMINED
+    answer = replace(evidence(theta, noisy), explained=None)
+    other = Rival(moved(theta, [3.0, 3.0]), answer.loss)
+    assert judge(replace(answer, basins=[other])).kind is Kind.NOT_DETERMINED
 
 
 @pytest.mark.parametrize("is_wrong", [False, True])
@@ -281,9 +283,9 @@ def test_a_search_without_intervals_is_finished_by_its_status_or_at_rounding(fil
 
 
 def test_the_truth_of_a_synthetic_study_is_used_against_a_wrong_answer(film):
-    found = replace(evidence(fit(film.reshape(len(TIMES), -1), TRUTH), film), truth=np.exp(TRUTH))
-    assert judge(found).is_found
-    verdict = judge(replace(found, truth=np.array([9.0, 0.4])))
+    answer = replace(evidence(fit(film.reshape(len(TIMES), -1), TRUTH), film), truth=np.exp(TRUTH))
+    assert judge(answer).is_found
+    verdict = judge(replace(answer, truth=np.array([9.0, 0.4])))
     assert verdict.kind is Kind.NOT_DETERMINED
     assert "bar.k is 33 % off" in verdict.reason
 
@@ -293,43 +295,43 @@ def test_precedence(film):
     wrong = evidence(moved(TRUTH, [1.0, 0.5]), film, status=Status.MAX_EVALUATIONS)
     assert judge(wrong).kind is Kind.NOT_FINISHED
     assert judge(replace(wrong, status=Status.CONVERGED)).kind is Kind.DOES_NOT_EXPLAIN
-    own = parameters(low=15.0)
-    held = judge(evidence(np.array([own.lower[0], TRUTH[1]]), film, own))
+    bounded = parameters(low=15.0)
+    held = judge(evidence(np.array([bounded.lower[0], TRUTH[1]]), film, bounded))
     assert held.kind is Kind.AT_A_BOUND
     assert held.reason.startswith("The fit is bad: ")
     assert "The lower bound of bar.k stops the search" in held.reason
 
 
 def test_a_vector_is_held_against_its_length_not_against_a_component_near_zero(rng):
-    own = Parameters([block("v", Identity(), np.array([1.0, 0.0, 0.0]))])
+    free = Parameters([block("v", Identity(), np.array([1.0, 0.0, 0.0]))])
     J, r = rng.standard_normal((310, 3)), 0.05 * rng.standard_normal(310)
     theta = np.array([2.0, 1e-4, 0.0])
     r -= J @ np.linalg.lstsq(J, r, rcond=None)[0]
-    found = Evidence(
-        own,
+    answer = Evidence(
+        free,
         theta,
         Status.CONVERGED,
         float(r @ r),
-        intervals=intervals(own, theta, r, J, frames=np.repeat(np.arange(31), 10)),
+        intervals=intervals(free, theta, r, J, frames=np.repeat(np.arange(31), 10)),
         explained=Explained(0.0, None, 0.1, 1.0, 31, 0),
     )
-    assert judge(found).is_found
+    assert judge(answer).is_found
     # 1e-4 with an interval hundreds of times as wide: its width is in units, not in percent
-    assert re.search(r"that of v\[1\], ± 0\.0\d+;", judge(replace(found, answers=(1,))).reason)
+    assert re.search(r"that of v\[1\], ± 0\.0\d+;", judge(replace(answer, answers=(1,))).reason)
 
 
 def test_a_step_that_is_left_is_held_against_the_value_whatever_the_unit_of_theta(rng):
-    own = Parameters([block("k", Scaled(1e6), 1e5, {"k": (1e4, 1e7)})])
+    free = Parameters([block("k", Scaled(1e6), 1e5, {"k": (1e4, 1e7)})])
     J = rng.standard_normal((310, 1))
     r = J @ [0.1]  # a step of -1e5 is left, all of the value
-    found = Evidence(
-        own,
+    answer = Evidence(
+        free,
         np.array([0.1]),
         Status.SETTLED,
         float(r @ r),
-        intervals=intervals(own, np.array([0.1]), r, J, frames=np.repeat(np.arange(31), 10)),
+        intervals=intervals(free, np.array([0.1]), r, J, frames=np.repeat(np.arange(31), 10)),
     )
-    assert judge(found).kind is Kind.NOT_FINISHED
+    assert judge(answer).kind is Kind.NOT_FINISHED
 
 
 def tried(widening=1.0, lower=None, gain=0.0):
@@ -347,9 +349,9 @@ def test_an_answer_about_which_the_loss_hardly_rises_is_not_finished(film):
     verdict = judge(replace(good, trial=tried(lower=TRUTH, gain=0.3)))
     assert verdict.kind is Kind.NOT_FINISHED
     assert "30 % lower" in verdict.reason
-    found = replace(good, trial=tried(lower=TRUTH, gain=0.3), film_without_seams="front")
-    assert "`observations.front.seams` = true" in judge(found).reason
-    assert "damping" not in judge(found).reason
+    answer = replace(good, trial=tried(lower=TRUTH, gain=0.3), film_without_seams="front")
+    assert "`observations.front.seams` = true" in judge(answer).reason
+    assert "damping" not in judge(answer).reason
 
 
 def test_an_answer_found_without_gradients_says_so(film):
@@ -404,8 +406,8 @@ def test_what_ends_far_from_where_it_is_declared_does_not_explain_the_footage(fi
 def test_every_number_has_a_verdict_of_its_own(film):
     good = evidence(TRUTH, film)
     wide = np.diag([0.0, 0.5**2])
-    own = widened(good.intervals, good.parameters, TRUTH, wide, source="mesh")
-    found = replace(good, intervals=own)
-    assert judge(found).kind is Kind.NOT_DETERMINED
-    assert judge_each(found) == {"bar.k": "found", "bar.c": "not determined"}
-    assert "mesh" in own.parts
+    wider = widened(good.intervals, good.parameters, TRUTH, wide, source="mesh")
+    answer = replace(good, intervals=wider)
+    assert judge(answer).kind is Kind.NOT_DETERMINED
+    assert judge_each(answer) == {"bar.k": "found", "bar.c": "not determined"}
+    assert "mesh" in wider.parts

@@ -39,18 +39,18 @@ def folder(tmp_path_factory, four_in_a_shard):
         return made(folder=tmp_path_factory.mktemp("datasets") / "toy")
 
 
-def assert_same(one, other):
+def assert_same(folder, other):
     for name in SAME:
-        assert one.file(name).read_bytes() == other.file(name).read_bytes(), name
+        assert folder.file(name).read_bytes() == other.file(name).read_bytes(), name
 
 
 def test_a_scene_is_an_instance_of_the_study_to_the_bit(tmp_path):
     (sample,) = make_samples(resolved().file, RunOptions(), [3])
     (tmp_path / "one.toml").write_text(str(sample["toml"]))
-    drawn = read_scene(tmp_path / "one.toml")
-    assert drawn.bodies["body"].mesh == "shape:cone"
-    assert sample["parameters/body.mass"] == drawn.truth["body.mass"]
-    film = make_problem(drawn).problem.observers[0]
+    file = read_scene(tmp_path / "one.toml")
+    assert file.bodies["body"].mesh == "shape:cone"
+    assert sample["parameters/body.mass"] == file.truth["body.mass"]
+    film = make_problem(file).problem.observers[0]
     shown = np.rint(255 * film.frames.clip(0, 1)).astype(np.uint8)
     assert np.array_equal(sample["images/film"][..., :3], shown)
     assert 0 < sample["images/film"][..., 3].max() <= 255
@@ -65,32 +65,32 @@ def test_a_scene_is_an_instance_of_the_study_to_the_bit(tmp_path):
 
 def test_a_scene_depends_on_seed_and_number_alone():
     file = resolved().file
-    (one,) = make_samples(file, RunOptions(), [2])
+    (sample,) = make_samples(file, RunOptions(), [2])
     (*_, same) = make_samples(file, RunOptions(), [0, 2])
     (other,) = make_samples(file, RunOptions(seed=1), [2])
-    for key, value in one.items():
+    for key, value in sample.items():
         assert value.tobytes() == same[key].tobytes(), key
-    assert one["parameters/floor.friction"] != other["parameters/floor.friction"]
+    assert sample["parameters/floor.friction"] != other["parameters/floor.friction"]
 
 
 def test_noise_is_in_the_film_and_not_in_what_is_covered():
     noise = "observations.film.simulate.noise=0.1", "observations.film.simulate.seed=1"
     noisy = resolved(*noise).file
-    (one,) = make_samples(resolved().file, RunOptions(), [0])
+    (sample,) = make_samples(resolved().file, RunOptions(), [0])
     (other,) = make_samples(noisy, RunOptions(), [0])
-    assert np.array_equal(one["images/film"][..., 3], other["images/film"][..., 3])
-    off = other["images/film"][..., :3].astype(float) - one["images/film"][..., :3]
+    assert np.array_equal(sample["images/film"][..., 3], other["images/film"][..., 3])
+    off = other["images/film"][..., :3].astype(float) - sample["images/film"][..., :3]
     assert 15.0 < off.std() < 35.0
 
 
 def test_a_scene_that_cannot_be_simulated_is_black_and_says_why():
     file = resolved().file
     away = {"front": replace(file.cameras["front"], target=(0.0, 99.0, 0.0))}
-    (one,) = make_samples(replace(file, cameras=away), RunOptions(), [0])
-    assert "sees nothing of the motion" in str(one["problem"])
-    assert one["images/film"].shape == (3, 12, 16, 4)
-    assert not one["images/film"].any()
-    assert "parameters/body.mass" in one
+    (sample,) = make_samples(replace(file, cameras=away), RunOptions(), [0])
+    assert "sees nothing of the motion" in str(sample["problem"])
+    assert sample["images/film"].shape == (3, 12, 16, 4)
+    assert not sample["images/film"].any()
+    assert "parameters/body.mass" in sample
 
 
 def test_nothing_needs_to_be_free_in_a_scene_of_a_data_set(tmp_path):
@@ -117,14 +117,14 @@ def test_a_shard_is_read_by_h5py_alone_and_every_array_is_explained(folder, monk
     assert not names["is_test"].any()
     assert names["scene"].startswith("title =")
     with h5py.File("shard-00001.h5") as shard:
-        found = []
-        shard.visititems(lambda name, one: found.append((name, one)))
-        arrays = {name: one for name, one in found if isinstance(one, h5py.Dataset)}
-        for key, one in arrays.items():
-            assert one.attrs["description"], key
+        items = []
+        shard.visititems(lambda name, item: items.append((name, item)))
+        arrays = {name: item for name, item in items if isinstance(item, h5py.Dataset)}
+        for key, item in arrays.items():
+            assert item.attrs["description"], key
             shown = re.sub(r"^each/\d+/body", "each/NUMBER/BODY", key)
             shown = shown.replace("/film", "/FILM")
-            assert f"- {shown} [{one.attrs['units']}]" in shard.attrs["readme"]
+            assert f"- {shown} [{item.attrs['units']}]" in shard.attrs["readme"]
         assert shard["parameters/body.mass"].attrs["units"] == "kg"
         assert shard["scene"][:].tolist() == [4, 5]
         assert shard["split"].asstr()[:].tolist() == ["test", "train"]
@@ -191,7 +191,7 @@ def test_a_shard_that_changed_is_found_and_made_again(folder, tmp_path, capsys):
 
 
 def test_the_index_has_both_sets(folder):
-    assert [(one.first, one.count) for one in read_index(folder)] == [(0, 4), (4, 2)]
+    assert [(entry.first, entry.count) for entry in read_index(folder)] == [(0, 4), (4, 2)]
     index = folder.read_json("index.json")
     assert index["test"] == [4]
     assert index["train"] == [0, 1, 2, 3, 5]

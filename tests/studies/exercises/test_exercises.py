@@ -34,17 +34,17 @@ def test_there_are_at_least_twenty_from_a_product_to_a_frame():
 
 
 def test_every_exercise_belongs_to_a_chapter_of_the_course():
-    numbers = [number for own in CHAPTERS.values() for number in own]
+    numbers = [number for of_chapter in CHAPTERS.values() for number in of_chapter]
     assert sorted(numbers) == list(exercises())
     page = (Path(__file__).parents[3] / "docs" / "course" / "index.md").read_text("utf-8")
-    for chapter, own in CHAPTERS.items():
+    for chapter, of_chapter in CHAPTERS.items():
         (row,) = [line for line in page.splitlines() if line.startswith(f"| [{chapter}. ")]
         said = {
             number
             for first, last in re.findall(r"(\d+)(?: to (\d+))?", row.split("|")[-2])
             for number in range(int(first), int(last or first) + 1)
         }
-        assert said == set(own)
+        assert said == set(of_chapter)
 
 
 @EACH
@@ -106,9 +106,9 @@ HINGE, LOOP = exercises()[19], exercises()[12]
 def without(exercise, *parts):
     """Return the solution without some of its lines."""
     solution = exercise.solution
-    for part in parts:
-        assert solution.count(part) == 1
-        solution = solution.replace(part, "")
+    for text in parts:
+        assert solution.count(text) == 1
+        solution = solution.replace(text, "")
     return solution
 
 
@@ -170,9 +170,9 @@ def test_an_unknown_mistake_is_described_by_its_numbers():
     assert "adj_k is 7 times too large" in text
     assert "`adj_l` is the first whose value differs from ours; you set it in line" in text
     assert "Dot test, x0 alone: <J t, c> = " in text
-    one = exercises()[1]
-    wrong = one.solution.replace("adj_a = b * adj_y", "(adj_a, _) = 0.3 + b * adj_y, 0.0")
-    assert "`adj_a` is the first whose value differs" in "\n".join(graded(one, wrong).lines)
+    exercise = exercises()[1]
+    wrong = exercise.solution.replace("adj_a = b * adj_y", "(adj_a, _) = 0.3 + b * adj_y, 0.0")
+    assert "`adj_a` is the first whose value differs" in "\n".join(graded(exercise, wrong).lines)
     quotient = exercises()[3]
     lines = graded(
         quotient, quotient.solution.replace("return adj_a,", "return 0.0 * adj_a,")
@@ -313,7 +313,7 @@ def test_answers_of_a_process_are_those_of_this_one(tmp_path):
     for a, b in zip(here.returned, there.returned, strict=True):
         for x, y in zip(a, b, strict=True):
             np.testing.assert_array_equal(x, y)
-    assert [sorted(one) for one in here.values] == [sorted(one) for one in there.values]
+    assert [sorted(values) for values in here.values] == [sorted(values) for values in there.values]
 
 
 @pytest.fixture

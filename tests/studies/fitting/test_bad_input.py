@@ -26,76 +26,76 @@ def write_film(folder, n_frames=6, size=(40, 48), step=2):
         Image.fromarray(pixels).save(folder / f"{k:03d}.png")
 
 
-def misspelt(given, folder):
-    given["bodies"]["cube"]["densty"] = 1e3
+def misspelt(scene_tables, folder):
+    scene_tables["bodies"]["cube"]["densty"] = 1e3
 
 
-def no_mesh(given, folder):
-    del given["bodies"]["cube"]["mesh"]
+def no_mesh(scene_tables, folder):
+    del scene_tables["bodies"]["cube"]["mesh"]
 
 
-def one_name_twice(given, folder):
+def one_name_twice(scene_tables, folder):
     return '\n[bodies.cube]\nkind = "soft"\n'
 
 
-def one_name_for_two_things(given, folder):
-    given["obstacles"]["cube"] = {"kind": "plane"}
+def one_name_for_two_things(scene_tables, folder):
+    scene_tables["obstacles"]["cube"] = {"kind": "plane"}
 
 
-def unknown_path(given, folder):
-    given["free"] = {"cube.Young": {}}
+def unknown_path(scene_tables, folder):
+    scene_tables["free"] = {"cube.Young": {}}
 
 
-def small_masks(given, folder):
+def small_masks(scene_tables, folder):
     write_film(folder / "masks", size=(20, 24))
-    given["observations"]["film"]["masks"] = "masks"
+    scene_tables["observations"]["film"]["masks"] = "masks"
 
 
-def points_of_nothing(given, folder):
+def points_of_nothing(scene_tables, folder):
     (folder / "marks.csv").write_text("time,point,x,y,z\n0,a,0,0.23,0\n0.1,a,0,0.2,0\n")
-    given["observations"]["marks"] = {"file": "marks.csv"}
+    scene_tables["observations"]["marks"] = {"file": "marks.csv"}
 
 
-def points_off_the_body(given, folder):
-    points_of_nothing(given, folder)
-    given["observations"]["marks"] |= {"body": "cube", "at": {"a": [0.0, 5.0, 0.0]}}
+def points_off_the_body(scene_tables, folder):
+    points_of_nothing(scene_tables, folder)
+    scene_tables["observations"]["marks"] |= {"body": "cube", "at": {"a": [0.0, 5.0, 0.0]}}
 
 
-def camera_inside(given, folder):
-    given["cameras"]["front"]["eye"] = [0.05, 0.13, 0.05]
+def camera_inside(scene_tables, folder):
+    scene_tables["cameras"]["front"]["eye"] = [0.05, 0.13, 0.05]
 
 
-def camera_elsewhere(given, folder):
-    given["cameras"]["front"]["target"] = [0.3, 0.3, 2.0]
+def camera_elsewhere(scene_tables, folder):
+    scene_tables["cameras"]["front"]["target"] = [0.3, 0.3, 2.0]
 
 
-def mesh_in_millimetres(given, folder):
-    given["bodies"]["cube"]["scale"] = 1e-3
+def mesh_in_millimetres(scene_tables, folder):
+    scene_tables["bodies"]["cube"]["scale"] = 1e-3
 
 
-def nothing_moves(given, folder):
+def nothing_moves(scene_tables, folder):
     write_film(folder / "still", step=0)
-    given["observations"]["film"]["video"] = "still"
+    scene_tables["observations"]["film"]["video"] = "still"
 
 
-def start_out_of_bounds(given, folder):
-    given["free"] = {"cube.E": {"start": 5e6, "bounds": [1e3, 1e6]}}
+def start_out_of_bounds(scene_tables, folder):
+    scene_tables["free"] = {"cube.E": {"start": 5e6, "bounds": [1e3, 1e6]}}
 
 
-def own_value_out_of_bounds(given, folder):
-    given["free"] = {"cube.E": {"bounds": [1e5, 1e6]}}
+def own_value_out_of_bounds(scene_tables, folder):
+    scene_tables["free"] = {"cube.E": {"bounds": [1e5, 1e6]}}
 
 
-def other_length(given, folder):
+def other_length(scene_tables, folder):
     write_film(folder / "short", n_frames=3)
-    given["observations"]["side"] = {"video": "short", "fps": scenes.FPS}
+    scene_tables["observations"]["side"] = {"video": "short", "fps": scenes.FPS}
 
 
-def nothing_to_fit(given, folder):
-    given["observations"]["film"]["validate"] = True
+def nothing_to_fit(scene_tables, folder):
+    scene_tables["observations"]["film"]["validate"] = True
 
 
-def lost_materials(given, folder):
+def lost_materials(scene_tables, folder):
     corners = [f"v {x} {y} {z}" for x in (0, 1) for y in (0, 1) for z in (0, 1)]
     quads = ["1 2 4 3", "5 7 8 6", "1 5 6 2", "3 4 8 7", "1 3 7 5", "2 6 8 4"]
     lines = ["mtllib paint.mtl", *corners, "vt 0 0"]
@@ -103,10 +103,10 @@ def lost_materials(given, folder):
     (folder / "box.obj").write_text("\n".join(lines) + "\n")
     Image.new("RGB", (4, 4)).save(folder / "paint.png")
     look = {"texture": "paint.png"}
-    given["bodies"] = {
+    scene_tables["bodies"] = {
         "cube": {"kind": "rigid", "mesh": "box.obj", "scale": 0.2, "mass": 1.0, "look": look}
     }
-    given["free"] = {"cube.mass": {}}
+    scene_tables["free"] = {"cube.mass": {}}
 
 
 BAD = {  # what is wrong: the key, and the way out
@@ -149,9 +149,9 @@ def refusals(folder):
         place = folder / change.__name__
         place.mkdir()
         write_film(place / "film")
-        given = scenes.tables()
-        more = change(given, place) or ""
-        (place / "scene.toml").write_text(tomlkit.dumps(given) + more)
+        scene_tables = scenes.tables()
+        more = change(scene_tables, place) or ""
+        (place / "scene.toml").write_text(tomlkit.dumps(scene_tables) + more)
         kept = compiled.count
         message = "was accepted"
         with event.install_listener("numba:compile", compiled):

@@ -34,14 +34,14 @@ def test_a_scene_that_shows_what_is_asked_for_is_fine():
 
 def test_numbers_that_act_alike_are_not_determined():
     out = adjsim.done("check", "pendulum", MASS, "--json")
-    found = json.loads(out)
-    assert (found["rank"], found["asked"]) == (4, 5)
-    known = {name for name, one in found["numbers"].items() if one["is_determined"]}
-    assert known == {"rod.length", "world.gravity", "rod.angle"}
-    worst = found["worst_direction"]
+    result = json.loads(out)
+    assert (result["rank"], result["asked"]) == (4, 5)
+    determined_names = {name for name, row in result["numbers"].items() if row["is_determined"]}
+    assert determined_names == {"rod.length", "world.gravity", "rod.angle"}
+    worst = result["worst_direction"]
     assert set(worst) == {"log rod.mass", "log rod.damping"}
     np.testing.assert_allclose(list(worst.values()), np.sqrt(0.5), rtol=1e-3)
-    (advice,) = found["advice"]
+    (advice,) = result["advice"]
     assert advice.startswith("rod.damping and rod.mass cannot be determined to ± 20 %")
     out = adjsim("check", "pendulum", MASS)[1]
     assert "any value" in out
@@ -90,9 +90,9 @@ def test_the_expected_noise_of_points_is_their_error(tracks):
     problem, J = tracks
     (observer,) = problem.observers
     D = problem.parameters.natural_rates(problem.parameters.start)
-    found = expected_covariance(problem, problem.parameters.start, J)
-    assert found is not None
-    deviation = D * np.sqrt(np.diag(found))
+    covariance = expected_covariance(problem, problem.parameters.start, J)
+    assert covariance is not None
+    deviation = D * np.sqrt(np.diag(covariance))
     times = observer.times  # x = x0 + v t of two points with an error of 0.02 m each
     expected = 0.02 / np.sqrt(2.0 * np.sum(times**2))
     np.testing.assert_allclose(deviation, expected, rtol=1e-3)
@@ -103,20 +103,20 @@ def test_what_nothing_shows_is_known_as_well_as_its_prior(tracks):
     p, error = problem.parameters.size, 0.3
     blind = np.zeros(J.shape)
     blind[-p:] = np.eye(p) / (error * np.sqrt(EVIDENCE))
-    found = expected_covariance(problem, problem.parameters.start, Jacobian.of(blind))
-    assert found is not None
-    np.testing.assert_allclose(found, error**2 * np.eye(p), rtol=1e-9, atol=1e-12)
+    covariance = expected_covariance(problem, problem.parameters.start, Jacobian.of(blind))
+    assert covariance is not None
+    np.testing.assert_allclose(covariance, error**2 * np.eye(p), rtol=1e-9, atol=1e-12)
 
 
 def test_what_starts_at_zero_is_measured_in_its_unit(tracks):
     problem, _ = tracks
     theta = np.zeros(problem.parameters.size)
-    found = determined(problem, theta, expected_intervals(problem, theta, 0.0)[0])
-    assert found.rank == 3
-    for one in found.numbers.values():
-        assert one["start"] == 0.0
-        assert 0.0 < one["relative_half_width"] < 0.2
-        assert one["is_determined"]
+    outcome = determined(problem, theta, expected_intervals(problem, theta, 0.0)[0])
+    assert outcome.rank == 3
+    for row in outcome.numbers.values():
+        assert row["start"] == 0.0
+        assert 0.0 < row["relative_half_width"] < 0.2
+        assert row["is_determined"]
 
 
 def test_many_numbers_have_no_intervals(tracks, monkeypatch):

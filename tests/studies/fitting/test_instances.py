@@ -37,21 +37,21 @@ def records(path):
 
 
 def test_instances_resume_with_the_same_bits(tmp_path):
-    found = records(tmp_path / "a")
-    assert [one["instance"] for one in found] == [0, 1, 2]
-    assert max(one["errors"]["rod.length"]["mean"] for one in found) < 1e-13
-    assert len({one["errors"]["rod.length"]["truth"] for one in found}) == 3
+    undisturbed = records(tmp_path / "a")
+    assert [record["instance"] for record in undisturbed] == [0, 1, 2]
+    assert max(record["errors"]["rod.length"]["mean"] for record in undisturbed) < 1e-13
+    assert len({record["errors"]["rod.length"]["truth"] for record in undisturbed}) == 3
     records(tmp_path / "b")
-    whole = numbers(tmp_path / "a")
-    assert numbers(tmp_path / "b") == whole
-    own = tmp_path / "b/instances/001"
-    log = (own / "iterations.jsonl").read_text().splitlines(keepends=True)
-    (own / "result.json").unlink()
-    (own / "iterations.jsonl").write_text("".join(log[:2]))  # as a kill leaves it
+    expected = numbers(tmp_path / "a")
+    assert numbers(tmp_path / "b") == expected
+    folder = tmp_path / "b/instances/001"
+    log = (folder / "iterations.jsonl").read_text().splitlines(keepends=True)
+    (folder / "result.json").unlink()
+    (folder / "iterations.jsonl").write_text("".join(log[:2]))  # as a kill leaves it
     records(tmp_path / "b")
-    assert numbers(tmp_path / "b") == whole
-    scene = read_scene(own / "study.toml")
-    assert scene.truth["rod.length"] == found[1]["errors"]["rod.length"]["truth"]
+    assert numbers(tmp_path / "b") == expected
+    scene = read_scene(folder / "study.toml")
+    assert scene.truth["rod.length"] == undisturbed[1]["errors"]["rod.length"]["truth"]
 
 
 def test_the_worst_is_reported_and_a_failed_one_told(tmp_path, monkeypatch):
@@ -96,7 +96,7 @@ def test_instances_of_a_control_say_how_near_they_end(tmp_path):
 
 
 def test_intervals_that_hold_the_truth_are_counted():
-    given = [{"errors": {"rod.length": {"mean": 0.1, "covered": held}}} for held in (True, False)]
-    assert covered(given) == [
+    rows = [{"errors": {"rod.length": {"mean": 0.1, "covered": held}}} for held in (True, False)]
+    assert covered(rows) == [
         "  the 95 % interval of rod.length for noise held the truth in 1 of 2 instances"
     ]

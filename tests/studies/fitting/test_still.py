@@ -85,7 +85,7 @@ def test_tangent_and_cotangent_of_the_pictures_agree(mixed):
 
 
 def test_losses_of_shape_do_not_depend_on_the_size_of_the_body():
-    found = []
+    penalties = []
     for scale in (1.0, 0.01):
         camera = {"eye": [0.0, 0.0, 3.2 * scale], "target": [0.0, 0.0, 0.0], "fov_y": 42.0}
         file = scene_from_dict(
@@ -97,11 +97,11 @@ def test_losses_of_shape_do_not_depend_on_the_size_of_the_body():
             }
         )
         problem = make_problem(file).problem
-        (own,) = problem.shapes
-        assert isinstance(own, ShapeLosses)
+        (losses,) = problem.shapes
+        assert isinstance(losses, ShapeLosses)
         assert problem.penalty(problem.parameters.start)[0] > 0.0
-        found.append(problem.penalty(problem.parameters.start)[0])
-    assert found[0] == pytest.approx(found[1], rel=1e-9)
+        penalties.append(problem.penalty(problem.parameters.start)[0])
+    assert penalties[0] == pytest.approx(penalties[1], rel=1e-9)
 
 
 def test_without_weights_there_are_no_losses_of_shape():
@@ -116,9 +116,9 @@ def test_light_is_found_exactly(tmp_path):
         truth={"lights.sky.coefficients": SKY},
         free={"lights.sky.coefficients": {"bounds": [-10.0, 10.0]}},
     )
-    made, found = solved(file, tmp_path)
-    assert found.verdict.is_found
-    off = found.problem.parameters.values(found.result.theta)["lights.sky.coefficients"] - SKY
+    made, answer = solved(file, tmp_path)
+    assert answer.verdict.is_found
+    off = answer.problem.parameters.values(answer.result.theta)["lights.sky.coefficients"] - SKY
     assert np.abs(off).max() < 1e-12
     assert made.problem.n_frames == 1
 
@@ -136,10 +136,10 @@ def test_a_camera_far_off_comes_home_by_wide_edges_and_other_starts(tmp_path):
             "search": {"softness": [3.0, 1.0], "tolerance": 1e-10},
         }
     )
-    made, found = solved(file, tmp_path)
-    assert found.found.coarse is not None
-    assert len(found.found.coarse.points.points) > 1
-    off = found.problem.parameters.values(found.result.theta)[f"{pose}.rotation"]
+    made, answer = solved(file, tmp_path)
+    assert answer.found.coarse is not None
+    assert len(answer.found.coarse.points.points) > 1
+    off = answer.problem.parameters.values(answer.result.theta)[f"{pose}.rotation"]
     assert np.abs(off - [0.3, -0.4, 0.2]).max() < 1e-9
     assert made.problem.name_of_stage(3.0) == "edges 3 times as soft"
 
@@ -159,32 +159,32 @@ def painted(tmp_path_factory):
 
 
 def test_the_texels_that_pictures_determine_are_found(painted):
-    _texels, made, found = painted
-    report = shown(made, scene(free={"thing.look.texels": {}}), found.problem, found.result.theta)
+    _texels, made, answer = painted
+    report = shown(made, scene(free={"thing.look.texels": {}}), answer.problem, answer.result.theta)
     assert report.measures["determined texels"]["max"] < 1e-8
-    fitted = found.problem.parameters.values(found.result.theta)["thing.look.texels"]
-    unseen = felt_by(found.problem.observers, start_surfaces(found.problem.built),
+    fitted = answer.problem.parameters.values(answer.result.theta)["thing.look.texels"]
+    unseen = felt_by(answer.problem.observers, start_surfaces(answer.problem.built),
                      "thing.look.texels")  # fmt: skip
-    seen = np.zeros(216, bool)
-    seen[np.unique(unseen[0].indices)] = True
-    assert 0 < seen.sum() < 216
-    assert np.allclose(fitted.reshape(216, 3)[~seen], 0.5)
-    assert found.verdict.is_found
-    assert "no intervals" in found.verdict.reason
-    assert {one["name"] for one in report.looks} == set(report.arrays)
+    is_seen = np.zeros(216, bool)
+    is_seen[np.unique(unseen[0].indices)] = True
+    assert 0 < is_seen.sum() < 216
+    assert np.allclose(fitted.reshape(216, 3)[~is_seen], 0.5)
+    assert answer.verdict.is_found
+    assert "no intervals" in answer.verdict.reason
+    assert {look["name"] for look in report.looks} == set(report.arrays)
 
 
 def test_the_matrix_of_texels_gives_the_pictures(painted):
-    texels, _made, found = painted
-    problem = found.problem
+    texels, _made, answer = painted
+    problem = answer.problem
     surfaces = start_surfaces(problem.built)
     matrices = felt_by(problem.observers, surfaces, "thing.look.texels")
     theta = problem.parameters.theta(texels.ravel())
     dark = problem.parameters.theta(np.full(texels.size, 1e-6))
     difference = (problem.images(theta) - problem.images(dark))[:, :3]
     for c, matrix in enumerate(matrices):
-        drawn = matrix @ (texels[..., c].ravel() - 1e-6)
-        assert np.abs(drawn - difference[:, c]).max() < 1e-12
+        shades = matrix @ (texels[..., c].ravel() - 1e-6)
+        assert np.abs(shades - difference[:, c]).max() < 1e-12
     gain = texel_gain(matrices[0], (12, 18))
     assert np.isnan(gain).any()
     assert np.nanmin(gain) > 0.0
@@ -207,10 +207,10 @@ def test_a_ball_becomes_a_hidden_shape_and_predicts_another_view(tmp_path):
         "search": {"loss": "mse", "softness": [2.0, 1.0], "tolerance": 0.01},
     }
     file = scene_from_dict(tables)
-    made, found = solved(file, tmp_path)
-    assert found.verdict.is_found
-    assert "kept" in found.verdict.reason
-    report = shown(made, file, found.problem, found.result.theta)
+    made, answer = solved(file, tmp_path)
+    assert answer.verdict.is_found
+    assert "kept" in answer.verdict.reason
+    report = shown(made, file, answer.problem, answer.result.theta)
     assert report.measures[UNSEEN]["mean"] < 0.07  # faces are as large as a pixel or two
     assert report.measures[DISTANCE]["mean"] < 0.07
     assert made.truth is None  # it has other vertices
@@ -218,9 +218,9 @@ def test_a_ball_becomes_a_hidden_shape_and_predicts_another_view(tmp_path):
 
 def photographs(folder, file):
     """Write the simulated pictures of a scene as files, as photographs are."""
-    for k, one in enumerate(make_problem(file).problem.observers):
-        assert isinstance(one, FilmObserver)
-        write_png(folder / f"p{k}.png", one.frames[0])
+    for k, observer in enumerate(make_problem(file).problem.observers):
+        assert isinstance(observer, FilmObserver)
+        write_png(folder / f"p{k}.png", observer.frames[0])
 
 
 def test_a_shape_is_found_from_photographs_with_colour_and_light_guessed(tmp_path):
@@ -242,8 +242,8 @@ def test_a_shape_is_found_from_photographs_with_colour_and_light_guessed(tmp_pat
     run = tmp_path / "run"
     run.mkdir()
     file = scene_from_dict({**tables, "free": {"thing.vertices": {}}}, tmp_path)
-    _, found = solved(file, run)
-    assert found.verdict.is_found
-    x = found.problem.all_values(found.result.theta)["thing.vertices"]
-    mesh = TriangleMesh(x, np.asarray(found.problem.built.meshes["thing"].faces))
-    assert chamfer(*[surface_points(one) for one in (mesh, shape("cube"))]) < 0.06
+    _, answer = solved(file, run)
+    assert answer.verdict.is_found
+    x = answer.problem.all_values(answer.result.theta)["thing.vertices"]
+    mesh = TriangleMesh(x, np.asarray(answer.problem.built.meshes["thing"].faces))
+    assert chamfer(*[surface_points(each) for each in (mesh, shape("cube"))]) < 0.06

@@ -33,13 +33,13 @@ def rng():
 
 
 def search(method, **settings):
-    given = {"max_evaluations": 3000, "tolerance": 1e-9, **RATES.get(method, {}), **settings}
-    return Search(method=method.value, **given)
+    choices = {"max_evaluations": 3000, "tolerance": 1e-9, **RATES.get(method, {}), **settings}
+    return Search(method=method.value, **choices)
 
 
-def solve(method, problem=None, start=START, **given):
-    watched = {key: given.pop(key) for key in ("log", "callback", "stall") if key in given}
-    return minimize(problem or Decay(), np.array(start), search(method, **given), **watched)
+def solve(method, problem=None, start=START, **choices):
+    watched = {key: choices.pop(key) for key in ("log", "callback", "stall") if key in choices}
+    return minimize(problem or Decay(), np.array(start), search(method, **choices), **watched)
 
 
 @pytest.mark.parametrize("method", list(Method))
@@ -70,14 +70,16 @@ def test_gauss_newton_reaches_rounding_in_a_few_evaluations():
 
 
 def test_gauss_newton_ends_with_noise_once_steps_promise_nothing():
-    seen = []
-    result = solve(Method.GAUSS_NEWTON, Decay(noise=0.02), tolerance=1e-15, callback=seen.append)
+    evaluations = []
+    result = solve(
+        Method.GAUSS_NEWTON, Decay(noise=0.02), tolerance=1e-15, callback=evaluations.append
+    )
     assert result.status is Status.CONVERGED
     assert result.loss > 1e-5
     assert result.evaluations <= 40
     # promised fall = g^T H^-1 g / 4 <= 1e-8 loss, so |g| <= 2 |J| sqrt(1e-8 loss)
-    bound = 2.0 * np.linalg.norm(seen[-1].jacobian) * np.sqrt(1e-8 * result.loss)
-    assert 0.0 < seen[-1].gradient_norm <= bound
+    bound = 2.0 * np.linalg.norm(evaluations[-1].jacobian) * np.sqrt(1e-8 * result.loss)
+    assert 0.0 < evaluations[-1].gradient_norm <= bound
 
 
 @pytest.mark.parametrize(
@@ -97,26 +99,26 @@ def test_trials_that_only_meet_roughness_end_the_search(gradient, rises, expecte
 
 @pytest.mark.parametrize("method", list(Method))
 def test_the_budget_is_kept(method):
-    seen = []
-    result = solve(method, max_evaluations=9, tolerance=1e-12, callback=seen.append)
+    evaluations = []
+    result = solve(method, max_evaluations=9, tolerance=1e-12, callback=evaluations.append)
     assert result.status is Status.MAX_EVALUATIONS
     assert "max_evaluations" in result.message
-    assert result.evaluations == sum(e.cost for e in seen) <= 9
-    assert result.loss == min(e.loss for e in seen)
+    assert result.evaluations == sum(e.cost for e in evaluations) <= 9
+    assert result.loss == min(e.loss for e in evaluations)
 
 
 def test_a_jacobian_costs_one_evaluation_per_parameter():
-    seen = []
-    solve(Method.GAUSS_NEWTON, callback=seen.append)
-    costs = {e.kind: e.cost for e in seen}
+    evaluations = []
+    solve(Method.GAUSS_NEWTON, callback=evaluations.append)
+    costs = {e.kind: e.cost for e in evaluations}
     assert costs == {"residual": 1, "jacobian": 3}
 
 
 @pytest.mark.parametrize("method", list(Method))
 def test_bounds_are_kept(method):
-    seen = []
-    solve(method, Decay(box=(-0.2, 0.5)), max_evaluations=60, callback=seen.append)
-    thetas = np.array([e.theta for e in seen])
+    evaluations = []
+    solve(method, Decay(box=(-0.2, 0.5)), max_evaluations=60, callback=evaluations.append)
+    thetas = np.array([e.theta for e in evaluations])
     assert (thetas >= -0.2).all()
     assert (thetas <= 0.5).all()
     assert np.ptp(thetas[:, 0]) > 0.3
@@ -179,11 +181,11 @@ def test_a_start_that_blows_up_is_a_status(method):
     [(Method.GAUSS_NEWTON, [-1.9, 1.3, 1.7]), (Method.LBFGSB, [-1.5, 0.7, 0.6])],
 )
 def test_trial_steps_that_blow_up_are_shortened(method, start):
-    seen = []
+    evaluations = []
     problem = Decay(wall=2.5)
-    how = {"max_evaluations": 200, "tolerance": 1e-8, "callback": seen.append}
+    how = {"max_evaluations": 200, "tolerance": 1e-8, "callback": evaluations.append}
     result = solve(method, problem, start, **how)
-    assert any(e.loss == np.inf for e in seen)
+    assert any(e.loss == np.inf for e in evaluations)
     np.testing.assert_allclose(result.theta, TRUTH, atol=1e-5)
 
 
@@ -194,10 +196,10 @@ def test_a_gradient_that_overflows_on_its_way_back_is_a_step_too_far():
                 raise RolloutError("The gradient of `a` left the finite numbers.")
             return super().loss_and_gradient(theta)
 
-    seen = []
-    how = {"max_evaluations": 200, "tolerance": 1e-8, "callback": seen.append}
+    evaluations = []
+    how = {"max_evaluations": 200, "tolerance": 1e-8, "callback": evaluations.append}
     result = solve(Method.LBFGSB, Explosive(), [-1.5, 0.7, 0.6], **how)
-    assert any(e.loss == np.inf for e in seen)
+    assert any(e.loss == np.inf for e in evaluations)
     np.testing.assert_allclose(result.theta, TRUTH, atol=1e-5)
 
 
@@ -240,14 +242,14 @@ def test_reduced_residuals_of_a_perfect_fit_are_finite(rng):
 @pytest.mark.parametrize("method", list(Method))
 @pytest.mark.parametrize("kept", [1, 5])
 def test_a_log_cut_anywhere_resumes_to_the_same_bits(method, kept, tmp_path):
-    whole, cut = tmp_path / "whole.jsonl", tmp_path / "cut.jsonl"
-    first = solve(method, max_evaluations=40, log=whole)
-    lines = whole.read_bytes().splitlines(keepends=True)
+    full, cut = tmp_path / "whole.jsonl", tmp_path / "cut.jsonl"
+    first = solve(method, max_evaluations=40, log=full)
+    lines = full.read_bytes().splitlines(keepends=True)
     cut.write_bytes(b"".join(lines[:kept]) + lines[kept][:30])
     second = solve(method, max_evaluations=40, log=cut)
     assert first.loss == second.loss
     assert np.array_equal(first.theta, second.theta)
-    assert without_times(whole) == without_times(cut)
+    assert without_times(full) == without_times(cut)
 
 
 def test_a_log_of_another_start_is_refused(tmp_path):
@@ -308,7 +310,7 @@ def few_kept(monkeypatch):
 
 
 def kinds(log):
-    return [one.kind for one in read_log(log)]
+    return [evaluation.kind for evaluation in read_log(log)]
 
 
 def test_gauss_newton_keeps_the_normal_equations_where_steps_keep_their_promise(
@@ -335,8 +337,8 @@ def test_a_step_that_breaks_its_promise_is_followed_by_a_jacobian(tmp_path, few_
     bent = solve(Method.GAUSS_NEWTON, Decays(bend=1.0), np.zeros(6), log=log)
     assert bent.status is Status.CONVERGED
     assert np.linalg.norm(Decays(bend=1.0).loss_and_gradient(bent.theta)[1]) < 1e-2
-    own = read_log(log)
-    triples = zip(own, own[1:], own[2:], strict=False)
+    logged = read_log(log)
+    triples = zip(logged, logged[1:], logged[2:], strict=False)
     after = {
         third.kind
         for first, second, third in triples
@@ -347,14 +349,14 @@ def test_a_step_that_breaks_its_promise_is_followed_by_a_jacobian(tmp_path, few_
 
 @pytest.mark.parametrize("method", [Method.GAUSS_NEWTON, Method.LBFGSB])
 def test_a_run_killed_in_the_middle_resumes_to_the_same_bits(method, tmp_path):
-    whole, cut = tmp_path / "whole.jsonl", tmp_path / "cut.jsonl"
-    first = solve(method, max_evaluations=60, log=whole)
+    full, cut = tmp_path / "whole.jsonl", tmp_path / "cut.jsonl"
+    first = solve(method, max_evaluations=60, log=full)
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-c", KILLED, str(method), str(cut)]
     assert subprocess.run(command, env=env, check=False).returncode == -signal.SIGKILL
-    assert len(read_log(cut)) == 3 < len(read_log(whole))
+    assert len(read_log(cut)) == 3 < len(read_log(full))
     assert np.array_equal(first.theta, solve(method, max_evaluations=60, log=cut).theta)
-    assert without_times(whole) == without_times(cut)
+    assert without_times(full) == without_times(cut)
 
 
 def without_times(log):
@@ -366,10 +368,10 @@ def without_times(log):
 
 @pytest.mark.parametrize("method", list(Method))
 def test_no_search_asks_for_more_than_its_numbers_can_tell(method, monkeypatch):
-    asked, real = [], METHODS[method]
+    tolerances, real = [], METHODS[method]
 
     def seen(evaluator, theta, settings):
-        asked.append(settings.tolerance)
+        tolerances.append(settings.tolerance)
         return real(evaluator, theta, settings)
 
     monkeypatch.setitem(METHODS, method, seen)
@@ -377,7 +379,7 @@ def test_no_search_asks_for_more_than_its_numbers_can_tell(method, monkeypatch):
         problem = Decay()
         problem.dtype = dtype
         solve(method, problem, max_evaluations=5)
-    assert asked == [1e-9, pytest.approx(10 * 2.0**-23)]
+    assert tolerances == [1e-9, pytest.approx(10 * 2.0**-23)]
 
 
 class Rugged(Decay):
@@ -409,8 +411,8 @@ def test_a_blown_up_trial_is_no_sign_of_a_settled_loss():
     flat = [*history, *others]
     assert has_settled(flat, Stall(1e-4, 2))
     assert not has_settled(flat, Stall(1e-4, 3))
-    best = min(one.loss for one in history)
-    few = len([one for one in history if np.isfinite(one.loss)]) - 1
+    best = min(trial.loss for trial in history)
+    few = len([trial for trial in history if np.isfinite(trial.loss)]) - 1
     assert has_settled(history, Stall(1e-4, 2, hopeless=0.9 * best, tries=few))
     assert not has_settled(history, Stall(1e-4, 2, hopeless=1.1 * best, tries=few))
     assert not has_settled(history, Stall(1e-4, 2, hopeless=0.9 * best, tries=few + 1))

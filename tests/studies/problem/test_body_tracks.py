@@ -42,14 +42,18 @@ def tables(**body):
     }
 
 
-def write_film(path, given):
+def write_film(path, scene_tables):
     """Write a film of a scene at its own values, from its start on, into a folder."""
     (path / "film").mkdir()
     simulate = {"frames": 12, "duration": 0.6, "height": 60, "width": 80}
-    background = given["observations"]["film"]["background"]
-    given["observations"]["film"] = {"simulate": simulate, "background": background, "start": -0.05}
-    (one,) = make_problem(scene_from_dict(given)).problem.observers
-    for k, frame in enumerate(one.frames):
+    background = scene_tables["observations"]["film"]["background"]
+    scene_tables["observations"]["film"] = {
+        "simulate": simulate,
+        "background": background,
+        "start": -0.05,
+    }
+    (observer,) = make_problem(scene_from_dict(scene_tables)).problem.observers
+    for k, frame in enumerate(observer.frames):
         pixels = np.rint(255.0 * np.clip(frame, 0.0, 1.0)).astype(np.uint8)
         Image.fromarray(pixels).save(path / "film" / f"{k:03d}.png")
 
@@ -67,8 +71,8 @@ LENGTH, ANGLE = 0.6, 50.0
 
 def swing(length=LENGTH, angle=ANGLE):
     """Return the tables of a bob on a rod that its film hardly shows."""
-    given = tables()
-    given["bodies"] = {
+    scene_tables = tables()
+    scene_tables["bodies"] = {
         "swing": {
             "kind": "pendulum",
             "length": [length],
@@ -82,13 +86,13 @@ def swing(length=LENGTH, angle=ANGLE):
     }
     camera = {"eye": [0.1, -0.2, 1.8], "target": [0.0, -0.3, 0.0], "fov_y": 40.0}
     bounds = {"swing.length": {"bounds": [0.1, 3.0]}, "swing.angle": {"bounds": [-90.0, 90.0]}}
-    return {**given, "cameras": {"front": camera}, "free": bounds}
+    return {**scene_tables, "cameras": {"front": camera}, "free": bounds}
 
 
 def problem_of(folder, free=("velocity",), **body):
-    given = tables(**body)
-    given["free"] = {f"brick.{name}": {"bounds": [-4.0, 4.0]} for name in free}
-    return make_problem(scene_from_dict(given, folder)).problem
+    scene_tables = tables(**body)
+    scene_tables["free"] = {f"brick.{name}": {"bounds": [-4.0, 4.0]} for name in free}
+    return make_problem(scene_from_dict(scene_tables, folder)).problem
 
 
 def answers_of(problem):
@@ -97,20 +101,20 @@ def answers_of(problem):
 
 def test_the_middle_of_a_body_in_a_film_is_where_the_scene_has_it(folder):
     tracks = tracked_problem(answers_of(problem_of(folder)))
-    (one,) = tracks.observers
-    seen = one.places[:, 0]
-    assert np.isfinite(seen).mean() > 0.8
+    (observer,) = tracks.observers
+    middles = observer.places[:, 0]
+    assert np.isfinite(middles).mean() > 0.8
     shown = tracks.images(tracks.parameters.start)[:, :2]
-    known = np.isfinite(seen[:, 0])
-    assert np.abs(shown - seen)[known] == pytest.approx(0.0, abs=1.0)  # pixels
-    assert np.ptp(seen[known], axis=0).max() > 20.0
+    is_there = np.isfinite(middles[:, 0])
+    assert np.abs(shown - middles)[is_there] == pytest.approx(0.0, abs=1.0)  # pixels
+    assert np.ptp(middles[is_there], axis=0).max() > 20.0
 
 
 def test_a_fit_to_the_middles_finds_a_velocity_that_shows_nothing_of_the_body(folder):
     problem = answers_of(problem_of(folder, velocity=[-2.0, 3.0, 0.0], spin=SPIN))
     tracks = tracked_problem(problem)
-    found = minimize(tracks, tracks.parameters.start, declared.Search(), log=None)
-    velocity = problem.parameters.values(found.theta)["brick.velocity"]
+    result = minimize(tracks, tracks.parameters.start, declared.Search(), log=None)
+    velocity = problem.parameters.values(result.theta)["brick.velocity"]
     assert velocity[:2] == pytest.approx(VELOCITY[:2], abs=0.03)
 
 
@@ -126,8 +130,8 @@ def test_the_middle_of_a_pendulum_is_that_of_what_its_film_shows(tmp_path):
     problem = answers_of(make_problem(scene_from_dict(swing(0.55, 40.0), tmp_path)).problem)
     tracks = tracked_problem(problem)
     shown = tracks.images(problem.parameters.theta(np.array([LENGTH, ANGLE])))[:, :2]
-    (one,) = tracks.observers
-    assert np.abs(shown - one.places[:, 0]).max() < 0.5  # pixels; of rod and bob it is 5
+    (observer,) = tracks.observers
+    assert np.abs(shown - observer.places[:, 0]).max() < 0.5  # pixels; of rod and bob it is 5
 
 
 @pytest.mark.parametrize("size", [[0.6, 0.3, 0.3], [0.05, 0.025, 0.025]])
@@ -141,7 +145,7 @@ def test_a_film_that_is_left_out_leaves_no_hole_in_the_time_line(folder):
     plate = np.broadcast_to(film.rasterizer.background, film.frames.shape)
     blank = replace(film, name="blank", frames=plate, start=-0.05)  # it shows no body
     tracks = tracked_problem(on_one_timeline(problem, [blank, film]))
-    assert [one.name for one in tracks.observers] == ["film"]
+    assert [observer.name for observer in tracks.observers] == ["film"]
     assert tracks.observers[0].index.tolist() == list(range(tracks.n_frames))
 
 

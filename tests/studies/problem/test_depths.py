@@ -85,12 +85,12 @@ def ray_depths(x, faces, size=SIZE):
 def test_drawn_depths_are_those_of_rays(twin):
     observer = observer_of(twin.problem)
     x = observer.begun["beam"]
-    drawn = observer._drawn({"beam": x[None]}, {})[0]
+    depths = observer._drawn({"beam": x[None]}, {})[0]
     rays = ray_depths(x, np.asarray(observer.scene.objects["beam"].faces))
-    both = np.isfinite(drawn) & (rays > 0.0)
+    both = np.isfinite(depths) & (rays > 0.0)
     assert both.sum() > 200
-    assert np.mean(np.isfinite(drawn) == (rays > 0.0)) > 0.99  # but for pixels on the outline
-    np.testing.assert_allclose(drawn[both], rays[both], rtol=1e-9)
+    assert np.mean(np.isfinite(depths) == (rays > 0.0)) > 0.99  # but for pixels on the outline
+    np.testing.assert_allclose(depths[both], rays[both], rtol=1e-9)
 
 
 def test_tangent_and_cotangent_are_those_of_the_residuals(rng):
@@ -135,22 +135,22 @@ def test_rows_have_exact_slopes_by_the_vertices(twin, rng):
 
 
 def test_residuals_are_means_over_what_is_compared(twin):
-    whole = observer_of(twin.problem).between(np.arange(6) == 0)
-    seen = {"beam": whole.begun["beam"][None]}
-    z = whole._drawn(seen, {})
-    observer = replace(whole, depths=z + ERROR)
-    r = observer.residuals(observer.shown(seen, {}).rows)
+    film = observer_of(twin.problem).between(np.arange(6) == 0)
+    vertices = {"beam": film.begun["beam"][None]}
+    z = film._drawn(vertices, {})
+    observer = replace(film, depths=z + ERROR)
+    r = observer.residuals(observer.shown(vertices, {}).rows)
     assert r @ r == pytest.approx(1.0, rel=1e-9)
-    observer = replace(whole, depths=z + 10 * ERROR)
-    r = observer.residuals(observer.shown(seen, {}).rows)
+    observer = replace(film, depths=z + 10 * ERROR)
+    r = observer.residuals(observer.shown(vertices, {}).rows)
     assert r @ r == pytest.approx(2 * HUBER * 10 - HUBER**2, rel=1e-9)
     holes = z + ERROR
     holes[:, :, 40:] = np.nan
-    assert replace(observer, depths=holes).is_measured.sum() < whole.count
-    rows = replace(observer, depths=holes).shown(seen, {}).rows
+    assert replace(observer, depths=holes).is_measured.sum() < film.count
+    rows = replace(observer, depths=holes).shown(vertices, {}).rows
     assert observer.residuals(rows) @ observer.residuals(rows) == pytest.approx(1.0, rel=1e-9)
     assert observer.noise(rows, observer.residuals(rows), 0) > 0.0
-    nothing = replace(observer, depths=np.full_like(z, np.nan)).shown(seen, {}).rows
+    nothing = replace(observer, depths=np.full_like(z, np.nan)).shown(vertices, {}).rows
     assert (observer.residuals(nothing) ** 2).sum() == pytest.approx(HUBER**2 / 2, rel=1e-9)
 
 
@@ -197,9 +197,9 @@ def test_the_bits_are_the_same_in_every_run(twin):
 
 def write_film(folder, rng):
     """Write 16-bit pictures of the beam by a solver in NumPy and by rays, with noise and holes."""
-    given = tables()
-    given["bodies"]["beam"]["cells"] = CELLS
-    built = make_problem(scene_from_dict(given, ".")).problem.built
+    scene_tables = tables()
+    scene_tables["bodies"]["beam"]["cells"] = CELLS
+    built = make_problem(scene_from_dict(scene_tables, ".")).problem.built
     tets, x0 = np.asarray(built.system.forces["beam"].nodes), np.asarray(built.state.x)
     mu, lam = neo_hookean.lame(3e4, 0.3)
     frames = np.rint(TIMES / STEP).astype(int)
@@ -224,9 +224,9 @@ def from_file(folder, change=lambda z: z, **film):
     observer = observer_of(made().problem)
     z = change(observer.depths)
     np.savez(folder / "film.npz", times=observer.times, depth=z)
-    given = tables()
-    given["observations"]["film"] = {"kind": "depth", "file": "film.npz", **film}
-    return make_problem(scene_from_dict(given, folder)).problem
+    scene_tables = tables()
+    scene_tables["observations"]["film"] = {"kind": "depth", "file": "film.npz", **film}
+    return make_problem(scene_from_dict(scene_tables, folder)).problem
 
 
 @pytest.mark.parametrize(
@@ -252,12 +252,12 @@ def test_depths_in_millimetres_have_their_scale(tmp_path):
 
 def test_E_is_found_from_a_film_of_another_solver_with_noise_and_holes(rng, tmp_path):
     write_film(tmp_path / "depth", rng)
-    given = tables()
-    given["bodies"]["beam"]["cells"] = CELLS
+    scene_tables = tables()
+    scene_tables["bodies"]["beam"]["cells"] = CELLS
     film = {"kind": "depth", "file": "depth", "scale": 1e-4, "times": "times.csv"}
-    given["observations"]["film"] = film
+    scene_tables["observations"]["film"] = film
     path, run = tmp_path / "beam.toml", tmp_path / "run"
-    path.write_text(tomlkit.dumps(given))
+    path.write_text(tomlkit.dumps(scene_tables))
     assert preview(path, tmp_path / "preview.png") == []
     adjsim.done("run", path, "--out", run)
     result = read(run)

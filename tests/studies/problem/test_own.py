@@ -39,8 +39,8 @@ def heights_vjp(surfaces, adj_r):
 
 
 def problem(target, **more):
-    own = OwnResiduals(TIMES, lambda s: heights(s) - target, heights_vjp, **more)
-    return Problem(SCENE, {"height": own}, {"cube.E": Free(bounds=(2e3, 2e5))})
+    observation = OwnResiduals(TIMES, lambda s: heights(s) - target, heights_vjp, **more)
+    return Problem(SCENE, {"height": observation}, {"cube.E": Free(bounds=(2e3, 2e5))})
 
 
 @pytest.fixture(scope="module")
@@ -53,8 +53,8 @@ def test_a_value_is_found_from_residuals_of_ones_own(target):
     assert answer.values["cube.E"] == pytest.approx(9e3, rel=1e-4)
     (row,) = answer.rows()
     low, high = answer.intervals["cube.E"]
-    own = {"name": "cube.E", "unit": "Pa", "value": float(answer.values["cube.E"])}
-    assert row == {**own, "lower": low, "upper": high, "verdict": "found"}
+    expected = {"name": "cube.E", "unit": "Pa", "value": float(answer.values["cube.E"])}
+    assert row == {**expected, "lower": low, "upper": high, "verdict": "found"}
     first, second = answer.table().splitlines()
     assert first.startswith("found: ")
     assert second.split()[:3] == ["cube.E", f"{row['value']:.6g}", "Pa"]
@@ -80,7 +80,7 @@ def test_what_was_predicted_is_fitted_in_the_end(target):
     free = {"cube.E": Free(bounds=(2e3, 2e5))}
     answer = fit(Problem(SCENE, {"height": fitted, "other": kept}, free))
     both = answer.solved.problem
-    assert {one.name for one in both.observers} == {"height", "other"}
+    assert {observer.name for observer in both.observers} == {"height", "other"}
     _, gradient = both.loss_and_gradient(answer.solved.result.theta)
     _, before = both.loss_and_gradient(np.log([9e3]))
     assert np.abs(gradient).max() < 1e-3 * np.abs(before).max()
@@ -95,9 +95,9 @@ def test_what_was_predicted_is_fitted_in_the_end(target):
 def test_a_value_that_leaves_no_trace_is_not_determined():
     before_contact = np.arange(6) / 120.0
     target = heights(simulate(SCENE, before_contact, {"cube.E": 9e3}).surfaces)
-    own = OwnResiduals(before_contact, lambda s: heights(s) - target, heights_vjp)
+    observation = OwnResiduals(before_contact, lambda s: heights(s) - target, heights_vjp)
     free = {"floor.friction": Free(start=0.3, bounds=(0.01, 1.0))}
-    verdict = fit(Problem(SCENE, {"height": own}, free)).verdict
+    verdict = fit(Problem(SCENE, {"height": observation}, free)).verdict
     assert str(verdict.kind) == "not determined"
     assert "leaves no trace" in verdict.reason
     assert "floor.friction" in verdict.reason
@@ -110,8 +110,8 @@ def test_gradient_and_jacobian_agree_on_the_first_frames(target, n):
         "cube.velocity": Free(),
         "observations.height.start": Free(start=0.005),
     }
-    given = problem(target, start=0.005)
-    made = Problem(SCENE, given.observations, free).make().problem.first_frames(n)
+    declared_problem = problem(target, start=0.005)
+    made = Problem(SCENE, declared_problem.observations, free).make().problem.first_frames(n)
     theta = made.parameters.start
     r, jacobian = made.residuals_and_jacobian(theta)
     loss, gradient = made.loss_and_gradient(theta)
@@ -121,9 +121,9 @@ def test_gradient_and_jacobian_agree_on_the_first_frames(target, n):
 
 
 def test_residuals_of_another_shape_are_refused():
-    own = OwnResiduals(TIMES, lambda s: heights(s)[1:], heights_vjp)
+    observation = OwnResiduals(TIMES, lambda s: heights(s)[1:], heights_vjp)
     with pytest.raises(ValueError, match="one row for each of the 8 frames"):
-        Problem(SCENE, {"height": own}, {"cube.E": Free()}).make()
+        Problem(SCENE, {"height": observation}, {"cube.E": Free()}).make()
 
 
 def half_of_one_term(surfaces, adj_r):
@@ -161,9 +161,9 @@ def not_a_number(surfaces, adj_r):
     ],
 )
 def test_a_wrong_vjp_is_refused_before_the_search(target, vjp, message):
-    own = OwnResiduals(TIMES, lambda s: heights(s) - target, vjp)
+    observation = OwnResiduals(TIMES, lambda s: heights(s) - target, vjp)
     with pytest.raises(ValueError, match=message):
-        fit(Problem(SCENE, {"height": own}, {"cube.E": Free(bounds=(2e3, 2e5))}))
+        fit(Problem(SCENE, {"height": observation}, {"cube.E": Free(bounds=(2e3, 2e5))}))
 
 
 def test_a_wrong_jvp_is_refused_and_a_right_one_is_not(target):
@@ -186,10 +186,10 @@ def test_residuals_that_are_no_numbers_are_refused(target, begins):
         r[3] = np.nan if falls or begins else r[3]
         return r
 
-    own = OwnResiduals(TIMES, residuals, heights_vjp)
+    observation = OwnResiduals(TIMES, residuals, heights_vjp)
     where = "bodies that stay where they begin" if begins else r"in frame 3 \(counted from 0\)"
     with pytest.raises(ValueError, match=f"height.residuals` must return finite numbers.*{where}"):
-        Problem(SCENE, {"height": own}, {"cube.E": Free(bounds=(2e3, 2e5))}).make()
+        Problem(SCENE, {"height": observation}, {"cube.E": Free(bounds=(2e3, 2e5))}).make()
 
 
 def test_kinks_of_residuals_are_no_mistake_of_their_vjp(target):
@@ -200,8 +200,8 @@ def test_kinks_of_residuals_are_no_mistake_of_their_vjp(target):
     def vjp(surfaces, adj_r):
         return heights_vjp(surfaces, adj_r[:, :2])
 
-    own = OwnResiduals(TIMES, residuals, vjp)
-    Problem(SCENE, {"height": own}, {"cube.E": Free(bounds=(2e3, 2e5))}).make()
+    observation = OwnResiduals(TIMES, residuals, vjp)
+    Problem(SCENE, {"height": observation}, {"cube.E": Free(bounds=(2e3, 2e5))}).make()
 
 
 MODULE = """
@@ -224,10 +224,10 @@ def declared(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setenv("ADJSIM_MODULES", "own_heights")
 
-    def make(**own):
+    def make(**table):
         tables = {
             **plain(SCENE),
-            "observations": {"height": own},
+            "observations": {"height": table},
             "free": {"cube.E": {"bounds": [2e3, 2e5]}},
         }
         return make_problem(scene_from_dict(tables, tmp_path))
@@ -239,8 +239,8 @@ def declared(tmp_path, monkeypatch):
 def test_a_scene_file_names_residuals_of_ones_own(declared, target):
     values = {"target": target.tolist()}
     problem = declared(type="own_heights:of_cube", values=values, weight=4.0).problem
-    (seen,) = problem.observers
-    assert (seen.name, seen.weight) == ("height", 4.0)
+    (observer,) = problem.observers
+    assert (observer.name, observer.weight) == ("height", 4.0)
     theta = problem.parameters.start
     true = problem.parameters.theta(np.array([9e3]))
     assert problem.loss_at(true) < 1e-4 * problem.loss_at(theta)  # steps of other sizes
@@ -249,7 +249,7 @@ def test_a_scene_file_names_residuals_of_ones_own(declared, target):
 
 
 @pytest.mark.parametrize(
-    ("own", "message"),
+    ("table", "message"),
     [
         ({"type": "own_height:of_cube"}, "runs no code that you have not allowed"),
         ({"type": "os:putenv", "values": {"name": "A", "value": "1"}}, "that you have not allowed"),
@@ -262,16 +262,16 @@ def test_a_scene_file_names_residuals_of_ones_own(declared, target):
         ({"type": "own_heights:nothing"}, "must return a `studies.api.OwnResiduals`, got float"),
     ],
 )
-def test_a_function_that_does_not_serve_is_refused(declared, own, message):
+def test_a_function_that_does_not_serve_is_refused(declared, table, message):
     with pytest.raises(StudyError, match=message):
-        declared(**own)
+        declared(**table)
 
 
 def test_points_that_are_simulated_stand_beside_residuals_of_ones_own(target):
-    own = OwnResiduals(TIMES, lambda s: heights(s) - target, heights_vjp)
+    observation = OwnResiduals(TIMES, lambda s: heights(s) - target, heights_vjp)
     corner = Points(
         body="cube", at={"a": (0.1, 0.23, 0.1)}, simulate=Simulated(frames=4, duration=0.2)
     )
-    both = {"height": own, "corner": corner}
+    both = {"height": observation, "corner": corner}
     problem = Problem(SCENE, both, {"cube.E": Free(bounds=(2e3, 2e5))}).make().problem
-    assert {one.name for one in problem.observers} == set(both)
+    assert {observer.name for observer in problem.observers} == set(both)

@@ -56,8 +56,8 @@ def scene(stiffness=START):
 def truth():
     """Nodes (n_times, n_nodes, 3) and corners at the true stiffness, and the problem."""
     free = {"beam.E": Free(start=TRUTH, bounds=(1e3, 1e6))}
-    own = OwnResiduals(TIMES, lambda s: s["beam"].reshape(len(s["beam"]), -1), no_cotangent)
-    problem = Problem(scene(TRUTH), {"all": own}, free).make().problem
+    residuals = OwnResiduals(TIMES, lambda s: s["beam"].reshape(len(s["beam"]), -1), no_cotangent)
+    problem = Problem(scene(TRUTH), {"all": residuals}, free).make().problem
     problem = problem.with_steps_for(problem.parameters.start)
     _, motion, (at,) = problem.moment(problem.parameters.start)
     run = motion.run()
@@ -92,8 +92,8 @@ def in_pixels(points):
     right /= np.linalg.norm(right)
     down = np.cross(ahead, right)
     K = np.array(camera.K)
-    seen = (points - eye) @ np.stack([right, down, ahead]).T @ K.T
-    return seen[..., :2] / seen[..., 2:]
+    projected = (points - eye) @ np.stack([right, down, ahead]).T @ K.T
+    return projected[..., :2] / projected[..., 2:]
 
 
 def observations(kind, truth, folder):
@@ -102,8 +102,8 @@ def observations(kind, truth, folder):
         write_points(folder / "p.csv", corners, "xyz")
         return {"marks": Points(file=str(folder / "p.csv"), body="beam")}
     if kind == "pixels":
-        seen = {name: in_pixels(places) for name, places in corners.items()}
-        write_points(folder / "p.csv", seen, "uv")
+        pixels = {name: in_pixels(places) for name, places in corners.items()}
+        write_points(folder / "p.csv", pixels, "uv")
         file = str(folder / "p.csv")
         return {"marks": Points(file=file, body="beam", camera="front", at=CORNERS)}
     if kind == "states":
@@ -133,8 +133,8 @@ def height_residuals(truth):
 @pytest.mark.parametrize("kind", ["space", "pixels", "states", "own"])
 def test_the_stiffness_is_found_from(kind, truth, tmp_path):
     free = {"beam.E": Free(bounds=(1e3, 1e6))}
-    given = observations(kind, truth, tmp_path)
-    answer = fit(Problem(scene(), given, free, search=SEARCH))
+    tracks = observations(kind, truth, tmp_path)
+    answer = fit(Problem(scene(), tracks, free, search=SEARCH))
     assert answer.values["beam.E"] == pytest.approx(TRUTH, rel=1e-3)
     assert answer.verdict.is_found
     low, high = answer.intervals["beam.E"]
@@ -143,14 +143,14 @@ def test_the_stiffness_is_found_from(kind, truth, tmp_path):
 
 @pytest.mark.parametrize("kind", ["space", "states", "space beside a film"])
 def test_the_gradient_certificate_passes_without_pictures_and_beside_them(kind, truth, tmp_path):
-    given = observations(kind.partition(" ")[0], truth, tmp_path)
+    tracks = observations(kind.partition(" ")[0], truth, tmp_path)
     shown = scene()
     if "film" in kind:
         size = SimulatedFilm(height=24, width=32, frames=3, duration=TIMES[-1])
-        given["film"] = Film(simulate=size)
+        tracks["film"] = Film(simulate=size)
         small = Camera(eye=(0.2, 0.2, 1.2), target=(0.15, 0.0, 0.0), fov_y=35.0, fit=False)
         shown = replace(shown, cameras={"front": small})
-    problem = Problem(shown, given, {"beam.E": Free(bounds=(1e3, 1e6))}).make().problem
+    problem = Problem(shown, tracks, {"beam.E": Free(bounds=(1e3, 1e6))}).make().problem
     point = check_point(problem, problem.parameters.start, seed=0)
     assert point["verdict"] == "passed"
     assert (point["covered_pixels"] is None) == ("film" not in kind)
@@ -171,9 +171,9 @@ def test_what_is_no_problem_is_named(make, message):
 
 def test_the_gradient_certificate_does_not_pass_on_a_loss_without_a_slope(truth, tmp_path):
     bodies = {"beam": beam(START), "unseen": replace(beam(START), position=(0.15, 0.0, 1.0))}
-    given = observations("space", truth, tmp_path)
+    tracks = observations("space", truth, tmp_path)
     free = {"unseen.E": Free(bounds=(1e3, 1e6))}
-    problem = Problem(Scene(bodies=bodies), given, free).make().problem
+    problem = Problem(Scene(bodies=bodies), tracks, free).make().problem
     assert check_point(problem, problem.parameters.start, seed=0)["verdict"] == "failed"
 
 
@@ -268,10 +268,10 @@ def test_a_point_that_is_seen_late_must_say_where_it_was_at_the_start(truth, tmp
     late = [line for line in lines if ",high," not in line or float(line.split(",")[0]) > 0.1]
     (tmp_path / "p.csv").write_text("\n".join(late))
     free = {"beam.E": Free(bounds=(1e3, 1e6))}
-    given = Points(file=str(tmp_path / "p.csv"), body="beam")
+    points = Points(file=str(tmp_path / "p.csv"), body="beam")
     with pytest.raises(ValueError, match=r"'high' is first seen at 0.12 s, .* by `at.high = "):
-        Problem(scene(), {"marks": given}, free).make()
-    Problem(scene(), {"marks": replace(given, at={"high": CORNERS["high"]})}, free).make()
+        Problem(scene(), {"marks": points}, free).make()
+    Problem(scene(), {"marks": replace(points, at={"high": CORNERS["high"]})}, free).make()
 
 
 def carried(kind, at, **keys):
@@ -307,8 +307,8 @@ def test_points_beside_a_body_and_in_it_begin_where_they_are(kind):
 def test_a_point_beside_a_soft_body_moves_as_its_nearest_tetrahedron(truth):
     free = {"beam.E": Free(bounds=(1e3, 1e6))}
     at = {name: (0.28, y, 0.03) for name, y in (("in", 0.049), ("on", 0.05), ("stem", 0.08))}
-    given = Points(simulate=Simulated(frames=3, duration=0.2), body="beam", at=at)
-    made = Problem(scene(TRUTH), {"marks": given}, free).make()
+    points = Points(simulate=Simulated(frames=3, duration=0.2), body="beam", at=at)
+    made = Problem(scene(TRUTH), {"marks": points}, free).make()
     inside, on, stem = made.everything.observers[0].places[-1]
     assert np.linalg.norm(stem - at["stem"]) > 0.01
     np.testing.assert_allclose(stem - on, 30.0 * (on - inside), atol=1e-8)

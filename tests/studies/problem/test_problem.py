@@ -41,8 +41,8 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def many(folder):
-    (own,) = scenes.tables()["observations"].values()
-    film = {"film": {**own, "start": 0.013}}
+    (table,) = scenes.tables()["observations"].values()
+    film = {"film": {**table, "start": 0.013}}
     # without damping a touch is a kink, not a jump: differences still show every slope
     floor = {"floor": {"kind": "plane", "friction": 0.3, "damping": 0.0}}
     return scenes.problem_of(folder, free=MANY_FREE, observations=film, obstacles=floor)
@@ -77,11 +77,11 @@ def test_every_column_of_the_jacobian_is_a_difference(many):
 
 def test_an_answer_to_the_first_frames_is_shown_beside_the_start_of_all(many):
     early, start = many.first_frames(4), many.parameters.start
-    (film,), (whole,) = early.observers, many.observers
+    (film,), (every_frame,) = early.observers, many.observers
     begun = many.images(start)
     shown = film.frames_compared(early.images(start), begun)
-    assert len(shown["target"]) == len(film.times) < len(whole.times)
-    first = whole.as_images(begun)[: len(film.times)].astype(np.float32)
+    assert len(shown["target"]) == len(film.times) < len(every_frame.times)
+    first = every_frame.as_images(begun)[: len(film.times)].astype(np.float32)
     np.testing.assert_array_equal(shown["start"], first)
 
 
@@ -100,11 +100,11 @@ def test_a_tied_path_follows(many):
 def test_losses_by_frame_are_those_of_one_at_a_time(folder):
     problem = scenes.problem_of(folder)
     thetas = [problem.parameters.start, problem.parameters.start + 0.5]
-    found = problem.losses_by_frame(thetas)
-    assert found.shape == (2, scenes.FRAMES)
-    for row, theta in zip(found, thetas, strict=True):
-        own = problem.with_steps_for(theta)
-        alone = scenes.replace(own, steps=own.steps.rounded())
+    losses = problem.losses_by_frame(thetas)
+    assert losses.shape == (2, scenes.FRAMES)
+    for row, theta in zip(losses, thetas, strict=True):
+        stepped = problem.with_steps_for(theta)
+        alone = scenes.replace(stepped, steps=stepped.steps.rounded())
         assert np.array_equal(row, alone.frame_losses(alone.images(theta)))
         assert row.mean() == pytest.approx(alone.loss_of(alone.images(theta)), rel=1e-12)
 
@@ -113,8 +113,8 @@ def test_frames_of_rows_add_up_to_the_losses(folder):
     problem = scenes.problem_of(folder)
     theta = problem.parameters.start
     r, frames = problem.residuals(theta), clusters_of_rows(problem)
-    own = frames >= 0
-    by_frame = np.bincount(frames[own], r[own] ** 2) * scenes.FRAMES
+    of_frames = frames >= 0
+    by_frame = np.bincount(frames[of_frames], r[of_frames] ** 2) * scenes.FRAMES
     assert by_frame == pytest.approx(problem.frame_losses(problem.images(theta)), rel=1e-12)
 
 
@@ -143,10 +143,10 @@ def test_what_is_known_exactly_of_a_camera_is_not_fitted(folder):
 
 
 def test_free_fall_is_exact_at_every_step(folder):
-    given = scenes.tables()["bodies"]
-    given["cube"] |= {"position": [0.0, 5.0, 0.0], "velocity": [0.3, 0.1, 0.0], "mesh": "box"}
+    bodies = scenes.tables()["bodies"]
+    bodies["cube"] |= {"position": [0.0, 5.0, 0.0], "velocity": [0.3, 0.1, 0.0], "mesh": "box"}
     camera = {"front": {"eye": [0.3, 5.0, 2.9], "target": [0.0, 4.9, 0.0], "fov_y": 60.0}}
-    problem = scenes.problem_of(folder, bodies=given, cameras=camera)
+    problem = scenes.problem_of(folder, bodies=bodies, cameras=camera)
     motion = problem.motion_at(problem.parameters.start)
     run = motion.run()
     weights = motion.system.mass / motion.system.mass.sum()
@@ -245,15 +245,15 @@ def test_samples_side_by_side_have_the_bits_of_one_alone(folder):
     together = samples(problem, thetas)
     steps = {problem.with_rounded_steps(theta).steps.dt for theta in thetas}
     assert 1 < len(steps) < len(thetas)
-    for theta, own in zip(thetas, together, strict=True):
-        assert isinstance(own, Sample)
+    for theta, sample in zip(thetas, together, strict=True):
+        assert isinstance(sample, Sample)
         loss, gradient = problem.with_rounded_steps(theta).loss_and_gradient(theta)
-        assert own.loss == loss
-        assert np.array_equal(own.gradient, gradient)
+        assert sample.loss == loss
+        assert np.array_equal(sample.gradient, gradient)
         (alone,) = samples(problem, [theta])
         assert isinstance(alone, Sample)
-        assert (alone.loss, *alone.gradient) == (own.loss, *own.gradient)
-        assert np.array_equal(alone.frame_loss, own.frame_loss)
+        assert (alone.loss, *alone.gradient) == (sample.loss, *sample.gradient)
+        assert np.array_equal(alone.frame_loss, sample.frame_loss)
         (plain,) = samples(problem, [theta], with_gradient=False)
         assert isinstance(plain, Sample)
         assert plain.loss == pytest.approx(loss, rel=1e-12)
@@ -264,19 +264,19 @@ def test_a_sample_that_blows_up_leaves_the_others_alone(folder):
     start = problem.parameters.start
     fixed = [problem.steps] * 3
     stiff = start + np.array([9.0] + [0.0] * (len(start) - 1))
-    found = samples(problem, [start, stiff, start], steps=fixed)
-    assert isinstance(found[1], Failure)
-    assert "leaves the finite numbers in step" in found[1].reason
-    assert isinstance(found[0], Sample)
-    assert isinstance(found[2], Sample)
-    assert found[0].loss == found[2].loss == problem.loss_and_gradient(start)[0]
+    outcomes = samples(problem, [start, stiff, start], steps=fixed)
+    assert isinstance(outcomes[1], Failure)
+    assert "leaves the finite numbers in step" in outcomes[1].reason
+    assert isinstance(outcomes[0], Sample)
+    assert isinstance(outcomes[2], Sample)
+    assert outcomes[0].loss == outcomes[2].loss == problem.loss_and_gradient(start)[0]
 
 
 def test_a_step_that_leaves_no_camera_counts_as_a_motion_that_blows_up(tmp_path):
     scenes.write_film(tmp_path)
-    (one,) = scenes.problem_of(tmp_path).observers
+    (observer,) = scenes.problem_of(tmp_path).observers
     with pytest.raises(NotFiniteError, match="fov_y"):
-        one.camera_at({f"{one.camera_path}.fov_y": np.array(-8e15)})
+        observer.camera_at({f"{observer.camera_path}.fov_y": np.array(-8e15)})
 
 
 def test_points_without_a_camera_have_no_residuals_and_the_others_have(tmp_path):
@@ -286,9 +286,9 @@ def test_points_without_a_camera_have_no_residuals_and_the_others_have(tmp_path)
     (index,) = [k for k, label in enumerate(problem.parameters.labels) if label.endswith("fov_y")]
     beyond = theta.copy()
     beyond[index] = -1e6
-    found = list(residuals_at(problem, [theta, beyond]))
-    np.testing.assert_array_equal(found[0], problem.residuals(theta))
-    assert found[1] is None
+    residuals = list(residuals_at(problem, [theta, beyond]))
+    np.testing.assert_array_equal(residuals[0], problem.residuals(theta))
+    assert residuals[1] is None
 
 
 def test_steps_are_short_where_two_thirds_of_them_would_do(monkeypatch):

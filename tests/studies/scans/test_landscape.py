@@ -24,21 +24,21 @@ def slice_of(loss, *over, truth=None):
 
 
 def test_local_minima_are_below_all_their_neighbours():
-    own = slice_of([3.0, 1.0, 2.0, 0.5, 0.5, 4.0, 1.5], "a=0:6:7", truth=[1.2])
-    assert own.local_minima() == [(1,), (6,)]  # a flat place has none
-    assert own.lowest() == (3,)
-    assert own.is_on_border((6,))
-    assert not own.is_on_border((1,))
-    assert own.is_beside((1,))
-    assert not own.is_beside((4,))
+    scan_slice = slice_of([3.0, 1.0, 2.0, 0.5, 0.5, 4.0, 1.5], "a=0:6:7", truth=[1.2])
+    assert scan_slice.local_minima() == [(1,), (6,)]  # a flat place has none
+    assert scan_slice.lowest() == (3,)
+    assert scan_slice.is_on_border((6,))
+    assert not scan_slice.is_on_border((1,))
+    assert scan_slice.is_beside((1,))
+    assert not scan_slice.is_beside((4,))
 
 
 @pytest.mark.parametrize(
     ("truth", "beside"), [(2.0, (1, 2, 3)), (2.2, (1, 2, 3, 4)), (0.5, (0, 1, 2))]
 )
 def test_a_truth_between_values_has_neighbours_around_it(truth, beside):
-    own = slice_of(np.arange(6.0), "a=0:5:6", truth=[truth])
-    assert tuple(i for i in range(6) if own.is_beside((i,))) == beside
+    scan_slice = slice_of(np.arange(6.0), "a=0:5:6", truth=[truth])
+    assert tuple(i for i in range(6) if scan_slice.is_beside((i,))) == beside
     third = slice_of(np.arange(4.0), "a=0:1:4", truth=[2.0 / 3.0])  # not exact in binary
     assert [third.is_beside((i,)) for i in range(4)] == [False, True, True, True]
     assert slice_of(np.arange(6.0), "a=0:5:6").is_beside((0,)) is None
@@ -51,9 +51,9 @@ def test_a_truth_off_the_grid_is_not_held_against_its_neighbours():
     away = beside | {"beside": False}
 
     def verdict(*parts):
-        return report._verdict({"slices": [{**part, "truth_inside": True} for part in parts]})
+        return report._verdict({"slices": [{**entry, "truth_inside": True} for entry in parts]})
 
-    verdicts = [verdict(part) for part in (exact, step, beside, away)]
+    verdicts = [verdict(entry) for entry in (exact, step, beside, away)]
     assert [tone for tone, _ in verdicts] == ["good", "good", "plain", "bad"]
     assert verdicts[0][1] == "The lowest point is at the truth"
     assert verdicts[1][1] == verdicts[2][1] == "The lowest point is next to the truth"
@@ -65,9 +65,9 @@ def test_a_truth_off_the_grid_is_not_held_against_its_neighbours():
 
 @pytest.mark.parametrize("over", [("a=0:3:4", "b=0:5:6"), ("a=1:100:9:log", "b=0:9:40")])
 def test_no_arrow_leaves_the_axes(over):
-    own = slice_of(np.zeros([axis.count for axis in parse_axes(list(over))]), *over)
-    reach = figures._reach(own)
-    for axis in own.axes:
+    scan_slice = slice_of(np.zeros([axis.count for axis in parse_axes(list(over))]), *over)
+    reach = figures._reach(scan_slice)
+    for axis in scan_slice.axes:
         first, second = axis.values[figures._evenly(axis.count)[:2]]
         assert reach < axis.place(second) / (axis.count - 1) - axis.place(first) / (axis.count - 1)
         low, high = (
@@ -78,19 +78,19 @@ def test_no_arrow_leaves_the_axes(over):
 
 def test_diagonal_neighbours_and_missing_points_count():
     nan = np.nan
-    own = slice_of(
+    scan_slice = slice_of(
         [[5.0, 5.0, 5.0, 5.0], [5.0, 2.0, 5.0, nan], [5.0, 5.0, 1.0, nan], [nan, nan, nan, 0.0]],
         "a=0:3:4", "b=0:3:4",
     )  # fmt: skip
-    assert own.local_minima() == [(3, 3)]
-    assert own.truth is None
-    assert own.is_beside((3, 3)) is None
+    assert scan_slice.local_minima() == [(3, 3)]
+    assert scan_slice.truth is None
+    assert scan_slice.is_beside((3, 3)) is None
 
 
 def test_a_truth_outside_the_grid_is_told():
-    own = slice_of([1.0, 2.0], "a=1:10:2:log", truth=[100.0])
-    assert not own.holds_truth()
-    assert not own.is_beside((0,))
+    scan_slice = slice_of([1.0, 2.0], "a=1:10:2:log", truth=[100.0])
+    assert not scan_slice.holds_truth()
+    assert not scan_slice.is_beside((0,))
     assert slice_of([1.0, 2.0], "a=1:10:2:log", truth=[10.0]).holds_truth()
 
 
@@ -111,9 +111,9 @@ def bowl(*over, lowest, holes=()):
     for hole in holes:
         loss[hole] = np.nan
         slopes[hole] = np.nan
-    own = slice_of(loss, *over)
-    data = own.data.assign_coords({axis.key: axis.values for axis in axes})
-    return replace(own, data=data.assign(gradient=((*own.keys, "parameter"), slopes)))
+    scan_slice = slice_of(loss, *over)
+    data = scan_slice.data.assign_coords({axis.key: axis.values for axis in axes})
+    return replace(scan_slice, data=data.assign(gradient=((*scan_slice.keys, "parameter"), slopes)))
 
 
 @pytest.mark.parametrize(
@@ -126,36 +126,38 @@ def bowl(*over, lowest, holes=()):
     ],
 )
 def test_the_minimum_through_losses_and_slopes_lies_between_the_points(over, lowest):
-    own = bowl(*over[:2], lowest=lowest)
+    scan_slice = bowl(*over[:2], lowest=lowest)
     if len(over) > 2:  # an axis of one value is held
-        own = replace(own, axes=parse_axes(list(over)), data=own.data.expand_dims("c"))
-    assert own.minimum() == pytest.approx(dict(zip("ab", lowest, strict=False)), rel=2e-3)
+        scan_slice = replace(
+            scan_slice, axes=parse_axes(list(over)), data=scan_slice.data.expand_dims("c")
+        )
+    assert scan_slice.minimum() == pytest.approx(dict(zip("ab", lowest, strict=False)), rel=2e-3)
 
 
 def test_a_minimum_has_as_many_digits_as_its_axis_needs():
-    own = bowl("a=1000:1006:4", lowest=(1003.3,))
-    assert own.minimum() == pytest.approx({"a": 1003.3}, abs=0.01)
+    scan_slice = bowl("a=1000:1006:4", lowest=(1003.3,))
+    assert scan_slice.minimum() == pytest.approx({"a": 1003.3}, abs=0.01)
 
 
 def test_a_point_without_a_loss_leaves_a_hole_in_the_surface():
-    own = bowl("a=0:4:5", "b=0:4:5", lowest=(1.3, 1.2), holes=[(3, 3)])
-    assert own.minimum() == pytest.approx({"a": 1.3, "b": 1.2}, rel=2e-3)
-    assert np.isnan(own.surface(np.array([0.75]), np.array([0.75]))).all()
+    scan_slice = bowl("a=0:4:5", "b=0:4:5", lowest=(1.3, 1.2), holes=[(3, 3)])
+    assert scan_slice.minimum() == pytest.approx({"a": 1.3, "b": 1.2}, rel=2e-3)
+    assert np.isnan(scan_slice.surface(np.array([0.75]), np.array([0.75]))).all()
     edge = bowl("a=0:4:5", lowest=(1.3,), holes=[(1,)])
     assert edge.minimum() == {"a": 2.0}  # no curve where the minimum is
 
 
 def test_without_slopes_there_is_no_minimum_between_points():
-    own = slice_of([3.0, 1.0, 2.0], "a=0:2:3")
-    assert own.minimum() is None
-    x, loss = own.curve()
+    scan_slice = slice_of([3.0, 1.0, 2.0], "a=0:2:3")
+    assert scan_slice.minimum() is None
+    x, loss = scan_slice.curve()
     np.testing.assert_array_equal((x, loss), ([0.0, 1.0, 2.0], [3.0, 1.0, 2.0]))
 
 
 def test_without_any_loss_nothing_is_lowest():
-    own = slice_of([np.nan, np.nan], "a=0:1:2")
-    assert own.lowest() is None
-    assert own.local_minima() == []
+    scan_slice = slice_of([np.nan, np.nan], "a=0:1:2")
+    assert scan_slice.lowest() is None
+    assert scan_slice.local_minima() == []
 
 
 def test_progress_tells_points_and_failures(capsys):
@@ -184,10 +186,10 @@ def gradients(axes, values):
 
 def test_derivatives_are_per_length_of_an_axis_as_it_is_drawn():
     axes = parse_axes(["a=1:100:3:log", "b=0:5:2"])
-    found = per_axis(axes, gradients(axes, np.ones((3, 2, 2))))
+    slopes = per_axis(axes, gradients(axes, np.ones((3, 2, 2))))
     # dL/d(log a / log 100) = a log 100 dL/da
-    assert np.allclose(found[..., 0], np.array([[1.0], [10.0], [100.0]]) * np.log(100.0))
-    assert np.allclose(found[..., 1], 5.0)
+    assert np.allclose(slopes[..., 0], np.array([[1.0], [10.0], [100.0]]) * np.log(100.0))
+    assert np.allclose(slopes[..., 1], 5.0)
 
 
 def test_an_estimate_is_held_against_the_gradient_by_their_angle():
@@ -207,5 +209,5 @@ def test_values_are_told_with_their_units():
 
 @pytest.mark.parametrize("over", [("a=0:1:2",), ("a=0:1:2", "b=0:1:2")])
 def test_values_of_a_point_go_by_key(over):
-    own = slice_of(np.zeros((2,) * len(over)), *over)
-    assert own.at((1,) * len(over)) == {text[0]: 1.0 for text in over}
+    scan_slice = slice_of(np.zeros((2,) * len(over)), *over)
+    assert scan_slice.at((1,) * len(over)) == {text[0]: 1.0 for text in over}

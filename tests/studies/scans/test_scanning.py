@@ -56,9 +56,9 @@ def test_a_scan_leaves_a_data_set_with_named_coordinates(finished):
 def test_five_points_with_slopes_show_the_minimum_between_them(tmp_path):
     """The truth is 200 000 Pa; the lowest of the five points is 175 000 Pa."""
     folder, _ = run(tmp_path / "beam", "beam", (), "beam.mu=1e5:4e5:5", trust=False)
-    (found,) = folder.read_json("result.json")["slices"]
-    assert found["lowest"] == {"beam.mu": 175000.0}
-    assert found["minimum"]["beam.mu"] == pytest.approx(2e5, rel=0.015)
+    (entry,) = folder.read_json("result.json")["slices"]
+    assert entry["lowest"] == {"beam.mu": 175000.0}
+    assert entry["minimum"]["beam.mu"] == pytest.approx(2e5, rel=0.015)
 
 
 def test_what_is_seen_is_compared_with_the_next_point(finished):
@@ -80,10 +80,10 @@ def test_events_stand_between_a_point_and_the_next_along_each_axis():
         for i in range(2) for j in range(3)
     ]  # fmt: skip
     data = make_dataset(grid, records)
-    seen = data.visibility_event
-    assert seen.dims == (MASS, FRAMES, "along")
-    assert seen.sel(along=MASS).values.tolist() == [[False, True, False], [False] * 3]
-    assert seen.sel(along=FRAMES).values.tolist() == [
+    events = data.visibility_event
+    assert events.dims == (MASS, FRAMES, "along")
+    assert events.sel(along=MASS).values.tolist() == [[False, True, False], [False] * 3]
+    assert events.sel(along=FRAMES).values.tolist() == [
         [False, True, False],
         [True, False, False],  # of the last nothing is known
     ]
@@ -97,12 +97,12 @@ def test_every_point_is_a_line_written_whole(finished):
     folder, _ = finished
     lines = folder.file(POINTS).read_text().splitlines()
     records = [json.loads(line) for line in lines]
-    assert [one["index"] for one in records] == [[k] for k in range(5)]
+    assert [record["index"] for record in records] == [[k] for k in range(5)]
 
 
 @pytest.mark.usefixtures("unpainted")
 def test_a_scan_that_was_stopped_ends_with_the_same_files(finished, tmp_path, monkeypatch, adjsim):
-    whole, _ = finished
+    undisturbed, _ = finished
     out = tmp_path / "stopped"
     written = []
 
@@ -129,7 +129,7 @@ def test_a_scan_that_was_stopped_ends_with_the_same_files(finished, tmp_path, mo
     assert job.grid.first.problem.schedule.startswith("500B for ")
     job.run(folder)
     for name in (POINTS, "scan.nc"):
-        assert folder.file(name).read_bytes() == whole.file(name).read_bytes(), name
+        assert folder.file(name).read_bytes() == undisturbed.file(name).read_bytes(), name
     manifest = folder.read_json("manifest.json")
     assert len(manifest["resumed"]) == 1
     assert manifest["checkpoint"] == "500B"
@@ -147,7 +147,7 @@ def test_a_scan_that_has_ended_may_be_resumed_and_reported_again(finished, adjsi
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("settings", "message"),
     [
         (asked("pushed-cube", CUBE, (f"{MASS}=0.5:2.5:6",)), "`over` was .*:5.* is .*:6"),
         (asked("pushed-cube", CUBE, OVER, at="start"), "`at` was truth, is start"),
@@ -159,15 +159,15 @@ def test_a_scan_that_has_ended_may_be_resumed_and_reported_again(finished, adjsi
         (asked("pushed-cube", seed=4), "`--seed` was 0, is 4"),
     ],
 )
-def test_a_scan_is_not_resumed_as_another(finished, given, message):
+def test_a_scan_is_not_resumed_as_another(finished, settings, message):
     with pytest.raises(StudyError, match=message):
-        scanning.start(given, finished[0].path, resume=True)
+        scanning.start(settings, finished[0].path, resume=True)
 
 
 @pytest.mark.usefixtures("unpainted")
 def test_a_scan_that_was_killed_ends_with_the_same_files(tmp_path):
     over = f"{MASS}=0.5:2.5:60"
-    whole, _ = run(tmp_path / "whole", "pushed-cube", CUBE, over)
+    undisturbed, _ = run(tmp_path / "whole", "pushed-cube", CUBE, over)
     out = tmp_path / "killed"
     killed = subprocess.run(
         [sys.executable, "-m", "tests.studies.run_killed", "20", "scan", "pushed-cube", *CUBE,
@@ -182,7 +182,7 @@ def test_a_scan_that_was_killed_ends_with_the_same_files(tmp_path):
     folder, job = scanning.start(asked("pushed-cube"), out, resume=True)
     job.run(folder)
     for name in (POINTS, "scan.nc"):
-        assert folder.file(name).read_bytes() == whole.file(name).read_bytes(), name
+        assert folder.file(name).read_bytes() == undisturbed.file(name).read_bytes(), name
 
 
 def test_points_of_another_grid_are_refused(tmp_path):
@@ -206,7 +206,7 @@ def test_a_number_of_the_scene_file_is_an_axis_and_what_fails_is_marked(tmp_path
         assert np.isfinite(data.loss.sel({FRAMES: [2, 4]})).all()
         assert np.isnan(data.loss.sel({FRAMES: 0})).all()
         reasons = data.reason.sel({FRAMES: 0}).values
-        assert all(f"`{FRAMES}` must be a whole number" in one for one in reasons)
+        assert all(f"`{FRAMES}` must be a whole number" in reason for reason in reasons)
         # 2 and 4 frames of one motion have other losses
         assert (np.diff(data.loss.values[:, 1:], axis=1) != 0.0).all()
     assert f"{FRAMES} = 0: no point has a loss" in summary
@@ -220,7 +220,7 @@ def test_diverging_points_are_marked_and_two_axes_drawn(tmp_path):
     folder, summary = run(tmp_path / "scan", path, (), *over)
     with xr.open_dataset(folder.file("scan.nc")) as data:
         assert np.isfinite(data.loss[0]).all()
-        assert all("finite numbers" in one for one in data.reason[2].values.ravel())
+        assert all("finite numbers" in reason for reason in data.reason[2].values.ravel())
     assert re.search(r"have no loss; that at beam\.mu = .* Pa, beam\.lam = .* Pa", summary)
     assert {path.name for path in folder.file("figures").iterdir()} == {
         "loss_1.svg", "trust_beam_mu.svg", "trust_beam_lam.svg",
@@ -246,8 +246,8 @@ def test_a_single_loss_is_drawn(tmp_path):
     assert folder.file("figures/loss.svg").exists()
     line = ("beam.mu=2e5:2e5:1", "beam.lam=1e5:6e5:2")  # a grid that has no area
     folder, _ = run(tmp_path / "line", written(tmp_path / "scene", BEAM), (), *line)
-    drawn = {path.name for path in folder.file("figures").iterdir()}
-    assert drawn == {"loss.svg", "trust.svg"}
+    names = {path.name for path in folder.file("figures").iterdir()}
+    assert names == {"loss.svg", "trust.svg"}
 
 
 def test_a_scan_is_held_at_the_answer_of_a_run(tmp_path):
@@ -303,7 +303,7 @@ def test_a_scan_file_compares_frames_and_a_black_box(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("settings", "message"),
     [
         (asked("pushed-cub", (), OVER), "Unknown scene or scan `pushed-cub`. Did you mean `pushed"),
         (asked("figure-4z"), "Unknown scene or scan `figure-4z`. Did you mean `figure-4"),
@@ -311,9 +311,9 @@ def test_a_scan_file_compares_frames_and_a_black_box(tmp_path):
         (asked("pushed-cube", ("bodies.cube.scal=1",), OVER), "Did you mean `scale`"),
     ],
 )
-def test_what_cannot_be_asked_is_told(given, message):
+def test_what_cannot_be_asked_is_told(settings, message):
     with pytest.raises(ValueError, match=message):
-        spec.resolve(given)
+        spec.resolve(settings)
 
 
 def test_a_grid_without_a_possible_point_is_refused_before_anything_is_written(tmp_path):

@@ -21,38 +21,40 @@ STEP = [TimeSteps(1.0, 1)]
 def compared(grid, factor=1.0):
     terrain = grid.first
     points = [grid.natural(terrain, index) for index in grid.order()]
-    samples = [replace(one, gradient=factor * one.gradient) for one in terrain.samples(points)]
+    samples = [
+        replace(sample, gradient=factor * sample.gradient) for sample in terrain.samples(points)
+    ]
     steps = [terrain.problem.with_rounded_steps(point).steps for point in points]
     return points, trust.compare(grid, terrain, points, samples, steps=steps)
 
 
 def test_a_right_gradient_agrees_with_differences(tmp_path):
     path = written(tmp_path, BEAM)
-    _, found = compared(grid_of(path, (), "beam.mu=1e5:3e5:2", "beam.lam=1e5:3.2e5:2"))
-    for one in found:
+    _, comparisons = compared(grid_of(path, (), "beam.mu=1e5:3e5:2", "beam.lam=1e5:3.2e5:2"))
+    for comparison in comparisons:
         # Truncation h^2 and rounding eps L/h are both about 1e-10 of the slope.
-        assert one.relative.shape == (2,)
-        assert (one.relative < 1e-6).all()
-        assert (one.difference != 0.0).all()
-        assert not one.crosses.any()
-        assert (one.kink == np.inf).all()
+        assert comparison.relative.shape == (2,)
+        assert (comparison.relative < 1e-6).all()
+        assert (comparison.difference != 0.0).all()
+        assert not comparison.crosses.any()
+        assert (comparison.kink == np.inf).all()
 
 
 def test_a_wrong_gradient_is_found():
-    _, found = compared(grid_of("pushed-cube", CUBE, f"{MASS}=0.5:0.7:2"), factor=1.01)
-    for one in found:
-        assert one.relative[0] == pytest.approx(0.01 / 1.01, rel=1e-3)
-        assert not one.shorter[0]
+    _, comparisons = compared(grid_of("pushed-cube", CUBE, f"{MASS}=0.5:0.7:2"), factor=1.01)
+    for comparison in comparisons:
+        assert comparison.relative[0] == pytest.approx(0.01 / 1.01, rel=1e-3)
+        assert not comparison.shorter[0]
 
 
 def test_at_the_truth_where_both_are_zero_they_agree():
-    _, (one,) = compared(grid_of("pushed-cube", CUBE, f"{MASS}=1:1:1"))
-    assert one.relative[0] < trust.AGREES["float64"]
+    _, (comparison,) = compared(grid_of("pushed-cube", CUBE, f"{MASS}=1:1:1"))
+    assert comparison.relative[0] < trust.AGREES["float64"]
 
 
 def test_float32_is_held_against_differences_in_float64():
-    _, found = compared(grid_of("pushed-cube", CUBE, f"{MASS}=0.5:1:2", dtype="float32"))
-    assert all(one.relative[0] < trust.AGREES["float32"] for one in found)
+    _, comparisons = compared(grid_of("pushed-cube", CUBE, f"{MASS}=0.5:1:2", dtype="float32"))
+    assert all(comparison.relative[0] < trust.AGREES["float32"] for comparison in comparisons)
 
 
 @pytest.fixture
@@ -62,13 +64,13 @@ def contact(tmp_path):
 
 def test_the_nearest_kink_is_where_a_touch_moves(contact):
     grid = grid_of(contact, (), "body.mass=1.5:2.5:3")
-    (_, point, _), (_, one, _) = compared(grid)
-    assert 0.0 < one.kink[0] < 1.0
+    (_, point, _), (_, comparison, _) = compared(grid)
+    assert 0.0 < comparison.kink[0] < 1.0
     problem = grid.first.problem
 
-    def touches(part):
+    def touches(share):
         moved = point.copy()
-        moved[grid.scanned[0]] += part * one.kink[0]
+        moved[grid.scanned[0]] += share * comparison.kink[0]
         return touch_set(margins(problem.motion_at(moved)))
 
     # To first order: nothing moves well before it, something does a little behind it.
@@ -78,9 +80,9 @@ def test_the_nearest_kink_is_where_a_touch_moves(contact):
 
 def test_a_touch_that_moves_within_the_step_is_told(contact, monkeypatch):
     grid = grid_of(contact, (), "body.mass=2.1:2.1:1")
-    points, (one,) = compared(grid)
-    assert not one.crosses[0]
-    step = 2.0 * one.kink[0] / points[0][grid.scanned[0]]
+    points, (comparison,) = compared(grid)
+    assert not comparison.crosses[0]
+    step = 2.0 * comparison.kink[0] / points[0][grid.scanned[0]]
     monkeypatch.setattr(trust, "STEP", {"float64": step})
     assert compared(grid)[1][0].crosses[0]
 
@@ -88,8 +90,8 @@ def test_a_touch_that_moves_within_the_step_is_told(contact, monkeypatch):
 def test_where_bodies_begin_to_miss_each_other_a_kink_is_marked(tmp_path):
     path, axis = written(tmp_path, PASSING), "right.position[1]"
     grid = grid_of(path, (), f"{axis}=0.15:0.15:1")
-    ((point,), (one,)) = compared(grid)
-    assert one.relative[0] < trust.AGREES["float64"]
+    ((point,), (comparison,)) = compared(grid)
+    assert comparison.relative[0] < trust.AGREES["float64"]
 
     def touches(y):
         moved = point.copy()
@@ -98,8 +100,10 @@ def test_where_bodies_begin_to_miss_each_other_a_kink_is_marked(tmp_path):
 
     # They pass each other; to first order they touch where the nearest kink is.
     assert touches(0.15) == 0
-    assert one.kink[0] == pytest.approx(0.0093, rel=0.02)
-    assert touches(0.15 - 0.95 * one.kink[0]) == 0 < touches(0.15 - 1.05 * one.kink[0])
+    assert comparison.kink[0] == pytest.approx(0.0093, rel=0.02)
+    assert (
+        touches(0.15 - 0.95 * comparison.kink[0]) == 0 < touches(0.15 - 1.05 * comparison.kink[0])
+    )
     folder, _ = run(tmp_path / "scan", path, (), f"{axis}=0.14:0.15:2")
     with xr.open_dataset(folder.file("scan.nc")) as data:
         assert data.touches.values[0] > data.touches.values[1] == 0
@@ -119,14 +123,14 @@ def stubbed(monkeypatch, loss):
     return grid, grid.first
 
 
-@pytest.mark.parametrize("part", [0.3, 0.03, 0.004])
-def test_a_jump_within_the_step_is_told_from_a_wrong_gradient(monkeypatch, part):
-    jump = 1.0 + part * trust.STEP["float64"]
+@pytest.mark.parametrize("share", [0.3, 0.03, 0.004])
+def test_a_jump_within_the_step_is_told_from_a_wrong_gradient(monkeypatch, share):
+    jump = 1.0 + share * trust.STEP["float64"]
     grid, terrain = stubbed(monkeypatch, lambda p: p * p + 1e-6 * (p > jump))
     sample = Sample(1.0, np.array([2.0]), np.ones(1))
-    (one,) = trust.compare(grid, terrain, [np.array([1.0])], [sample], steps=STEP)
-    assert one.relative[0] > trust.AGREES["float64"]
-    assert one.shorter[0]
+    (comparison,) = trust.compare(grid, terrain, [np.array([1.0])], [sample], steps=STEP)
+    assert comparison.relative[0] > trust.AGREES["float64"]
+    assert comparison.shorter[0]
 
 
 def test_a_step_at_which_rounding_hides_the_difference_excuses_no_gradient(monkeypatch):
@@ -135,17 +139,17 @@ def test_a_step_at_which_rounding_hides_the_difference_excuses_no_gradient(monke
     grid, terrain = stubbed(monkeypatch, lambda p: 1e8 + (p - 1.0))
     monkeypatch.setattr(trust, "STEP", {"float64": 1e-4})
     sample = Sample(1e8, np.array([1.03]), np.ones(1))
-    (one,) = trust.compare(grid, terrain, [np.array([1.0])], [sample], steps=STEP)
-    assert one.relative[0] > trust.AGREES["float64"]
-    assert not one.shorter[0]
+    (comparison,) = trust.compare(grid, terrain, [np.array([1.0])], [sample], steps=STEP)
+    assert comparison.relative[0] > trust.AGREES["float64"]
+    assert not comparison.shorter[0]
 
 
 def test_a_loss_that_does_not_move_agrees_with_a_gradient_of_zero(monkeypatch):
     eps = np.finfo(float).eps
     grid, terrain = stubbed(monkeypatch, lambda p: 1.0 + eps * (p > 1.0))
     sample = Sample(1.0, np.zeros(1), np.ones(1))
-    (one,) = trust.compare(grid, terrain, [np.array([1.0])], [sample], steps=STEP)
-    assert one.relative[0] < trust.AGREES["float64"]
+    (comparison,) = trust.compare(grid, terrain, [np.array([1.0])], [sample], steps=STEP)
+    assert comparison.relative[0] < trust.AGREES["float64"]
 
 
 def test_a_black_box_finds_the_gradient_on_average(monkeypatch):

@@ -56,15 +56,15 @@ def of_kinds(a, b, **touch):
 
 def test_the_numbers_of_a_contact_are_values():
     built = build(balls(stiffness=3e3, dissipation=0.2, friction=0.4, radius=0.005))
-    given = {"stiffness": 3e3, "dissipation": 0.2, "friction": 0.4, "radius": 0.005}
-    values = {path: one for path, one in built.values.items() if path.startswith("touch.")}
-    assert {path: float(one.value) for path, one in values.items()} == {
-        **{f"touch.{key}": number for key, number in given.items()},
+    numbers = {"stiffness": 3e3, "dissipation": 0.2, "friction": 0.4, "radius": 0.005}
+    values = {path: value for path, value in built.values.items() if path.startswith("touch.")}
+    assert {path: float(value.value) for path, value in values.items()} == {
+        **{f"touch.{key}": number for key, number in numbers.items()},
         "touch.friction_stiffness": pytest.approx(
             float(built.system.forces["touch"].friction_stiffness)
         ),
     }
-    assert [values[f"touch.{key}"].unit for key in given] == ["N/m", "s/m", "-", "m"]
+    assert [values[f"touch.{key}"].unit for key in numbers] == ["N/m", "s/m", "-", "m"]
     moved = {"touch.radius": np.array(0.004), "touch.stiffness": np.array(2e3)}
     targets = all_targets(built.maps, values_of(built.values) | moved)
     assert targets["touch.radius"] == targets["touch.other_radius"] == 0.004
@@ -75,8 +75,8 @@ FLYING = replace(CUBE, position=(-0.144, 0.0, 0.0), rotation=(35, 0, 45))  # a c
 
 
 def test_a_restitution_and_a_depth_are_values_in_place_of_a_stiffness_and_a_dissipation():
-    given = {"restitution": 0.5, "depth": 0.002, "speed": 1.5, "radius": 0.004}
-    built = build(of_kinds(FLYING, CUBE, **given))
+    numbers = {"restitution": 0.5, "depth": 0.002, "speed": 1.5, "radius": 0.004}
+    built = build(of_kinds(FLYING, CUBE, **numbers))
     law = {"restitution", "depth", "radius", "friction", "friction_stiffness"}
     assert {path for path in built.values if path.startswith("touch.")} == {
         f"touch.{key}" for key in law
@@ -170,7 +170,9 @@ def test_triangles_are_those_of_the_bodies(a, b, acts_on):
     touch, model = built.system.forces["touch"], built.system
     assert touch.acts_on == acts_on
     rows = model.rows(acts_on).indices
-    arms = [built.state.bodies[name].position[0] + part.arms for name, part in model.bodies.items()]
+    arms = [
+        built.state.bodies[name].position[0] + bodies.arms for name, bodies in model.bodies.items()
+    ]
     x = np.concatenate([built.state.x, *arms])[rows]
     for name, triangles in (("a", touch.triangles), ("b", touch.other_triangles)):
         body = {"a": a, "b": b}[name]
@@ -204,20 +206,22 @@ def test_the_step_lets_no_surface_pass_another():
 
 def test_a_contact_that_was_chosen_is_made_harder():
     file = instance_of(read_scene(find_scene("two-balls")), seed=0)
-    problem, given = make_problem(file, fits_first=False).everything, file.contacts["touch"]
-    assert with_harder_contacts(problem, {"touch": given}) is None
-    harder = with_harder_contacts(problem, {"touch": replace(given, stiffness=None)})
+    problem, contact = make_problem(file, fits_first=False).everything, file.contacts["touch"]
+    assert with_harder_contacts(problem, {"touch": contact}) is None
+    harder = with_harder_contacts(problem, {"touch": replace(contact, stiffness=None)})
     assert harder.fixed["touch.stiffness"] == 4.0 * problem.built.values["touch.stiffness"].value
     assert "touch.radius" not in harder.fixed
-    thinner = with_harder_contacts(problem, {"touch": replace(given, stiffness=None, radius=None)})
+    thinner = with_harder_contacts(
+        problem, {"touch": replace(contact, stiffness=None, radius=None)}
+    )
     assert thinner.fixed["touch.radius"] == 0.5 * problem.built.values["touch.radius"].value
 
 
 def test_a_depth_that_was_chosen_is_halved():
     file = instance_of(read_scene(find_scene("cradle")), seed=0)
-    problem, given = make_problem(file, fits_first=False).everything, file.contacts["one"]
-    assert with_harder_contacts(problem, {"one": given}) is None
-    harder = with_harder_contacts(problem, {"one": replace(given, depth=None, radius=None)})
+    problem, contact = make_problem(file, fits_first=False).everything, file.contacts["one"]
+    assert with_harder_contacts(problem, {"one": contact}) is None
+    harder = with_harder_contacts(problem, {"one": replace(contact, depth=None, radius=None)})
     for key in ("depth", "radius"):
         assert harder.fixed[f"one.{key}"] == 0.5 * problem.built.values[f"one.{key}"].value
 
@@ -226,7 +230,7 @@ def test_a_finer_mesh_shares_the_pressure():
     scene = balls(radius=0.004, stiffness=3e3)
     fine = build(scene, refined=True).system.forces["touch"]
     coarse = build(scene).system.forces["touch"]
-    before, after = (len(np.unique(one.triangles)) for one in (coarse, fine))
+    before, after = (len(np.unique(contact.triangles)) for contact in (coarse, fine))
     assert fine.stiffness * after == pytest.approx(3e3 * before)
     assert fine.dissipation == pytest.approx(float(coarse.dissipation))
     assert fine.radius == 0.004

@@ -55,19 +55,19 @@ def parameters(system, state):
 
 
 def test_targets_at_the_scenes_own_values_change_nothing():
-    own = parameters(BUILT.system, BUILT.state)
+    values = parameters(BUILT.system, BUILT.state)
     targets = BUILT.targets()
     system, state = BUILT.system.with_values(BUILT.state, targets)
     changed = parameters(system, state)
-    assert set(targets) <= set(own)
-    for path, value in own.items():
+    assert set(targets) <= set(values)
+    for path, value in values.items():
         np.testing.assert_array_equal(changed[path], value, err_msg=path)
 
 
 def test_every_value_moves_something():
     for path, value in SOURCES.items():
         tangents = {path: np.ones_like(value)}
-        moved = add_up(part.jvp(SOURCES, tangents) for part in BUILT.maps if path in part.sources)
+        moved = add_up(each.jvp(SOURCES, tangents) for each in BUILT.maps if path in each.sources)
         assert any(np.any(tangent) for tangent in moved.values()), path
         low, high = BUILT.values[path].bounds
         assert low <= value.min() <= value.max() <= high, path
@@ -76,7 +76,7 @@ def test_every_value_moves_something():
 def test_all_maps_together_have_tangents_and_their_transpose():
     moved = {path: value + 0.01 for path, value in SOURCES.items()}
     tangents, h = tangents_of(moved), 1e-5
-    pushed = add_up(part.jvp(moved, tangents) for part in BUILT.maps)
+    pushed = add_up(each.jvp(moved, tangents) for each in BUILT.maps)
     ahead, behind = (
         all_targets(BUILT.maps, {p: v + s * h * tangents[p] for p, v in moved.items()})
         for s in (1, -1)
@@ -86,7 +86,7 @@ def test_all_maps_together_have_tangents_and_their_transpose():
         scale = max(1e-6, float(np.abs(ahead[path]).max()))
         np.testing.assert_allclose(tangent, difference, rtol=1e-6, atol=1e-7 * scale, err_msg=path)
     adjoints = tangents_of(pushed)
-    pulled = add_up(part.vjp(moved, adjoints) for part in BUILT.maps)
+    pulled = add_up(each.vjp(moved, adjoints) for each in BUILT.maps)
     terms = sum(np.abs(pushed[path] * adjoints[path]).sum() for path in pushed)
     assert abs(dot(pulled, tangents) - dot(pushed, adjoints)) <= 1e-12 * terms
 
@@ -94,7 +94,7 @@ def test_all_maps_together_have_tangents_and_their_transpose():
 def test_bodies_have_their_rows_masses_and_held_nodes():
     rows, mass = BUILT.nodes, BUILT.system.mass
     assert [rows[name].stop - rows[name].start for name in rows] == [12, 9, 4, 13]
-    weights = {name: mass[own].sum() for name, own in rows.items()}
+    weights = {name: mass[nodes].sum() for name, nodes in rows.items()}
     assert weights["duck"] == pytest.approx(0.2 * 0.1 * 0.1 * 1000.0)
     assert weights["flag"] == pytest.approx(1e-3 * 1000.0)
     assert weights["rope"] == pytest.approx(0.5)
@@ -138,9 +138,9 @@ def test_free_bodies_fall():
     dt, n = 1e-4, 1000
     end = rollout(built.system, built.state, dt, n, frames=[0, n])
     t, drop = n * dt, -0.5 * 9.81 * (n * dt) ** 2 * (1 + 1 / n)
-    for name, own in built.nodes.items():
-        mass = built.system.mass[own]
-        x0, x1 = (mass @ end.x[k, own] / mass.sum() for k in (0, 1))
+    for name, nodes in built.nodes.items():
+        mass = built.system.mass[nodes]
+        x0, x1 = (mass @ end.x[k, nodes] / mass.sum() for k in (0, 1))
         v = np.asarray(BODIES[name].velocity)
         np.testing.assert_allclose(x1 - x0, v * t + (0, drop, 0), atol=1e-9)
     cube = end.bodies["cube"].position[:, 0]
@@ -154,17 +154,17 @@ def test_values_have_the_gradient_of_a_rollout():
     motion = Motion(built.system, built.state, 0.3 * built.system.stable_dt(), np.array([20, 60]))
     sources = {path: value.value for path, value in built.values.items()}
     recorded = motion.record()
-    own = trajectory_fields(recorded.trajectory)
+    fields = trajectory_fields(recorded.trajectory)
     rng = np.random.default_rng(3)
-    adjoints = {key: rng.standard_normal(own[key].shape) for key in ("x", "cube.position")}
+    adjoints = {key: rng.standard_normal(fields[key].shape) for key in ("x", "cube.position")}
 
-    def loss(given):
-        run = trajectory_fields(motion.with_values(all_targets(built.maps, given)).run())
-        return sum(float(np.sum(adjoints[key] * (run[key] - own[key]))) for key in adjoints)
+    def loss(values):
+        run = trajectory_fields(motion.with_values(all_targets(built.maps, values)).run())
+        return sum(float(np.sum(adjoints[key] * (run[key] - fields[key]))) for key in adjoints)
 
-    wrt = tuple(dict.fromkeys(t for part in built.maps for t in part.targets))
+    wrt = tuple(dict.fromkeys(t for each in built.maps for t in each.targets))
     of_targets = pull_frames(recorded, adjoints, wrt)
-    gradient = add_up(part.vjp(sources, of_targets) for part in built.maps)
+    gradient = add_up(each.vjp(sources, of_targets) for each in built.maps)
     assert set(gradient) == set(sources)
     for path, value in sources.items():
         tangent = rng.standard_normal(value.shape) * max(1e-3, float(np.abs(value).max()))
@@ -245,11 +245,11 @@ def test_scenes_that_make_no_sense_are_told_by_key(scene, message):
 
 def test_on_a_mesh_twice_as_fine_bodies_are_the_same():
     finer = build(SCENE, refined=True)
-    for name, own in BUILT.nodes.items():
+    for name, nodes in BUILT.nodes.items():
         more = finer.nodes[name]
-        assert finer.system.mass[more].sum() == pytest.approx(BUILT.system.mass[own].sum())
-        n = own.stop - own.start
-        before, after = BUILT.state.x[own], finer.state.x[more]
+        assert finer.system.mass[more].sum() == pytest.approx(BUILT.system.mass[nodes].sum())
+        n = nodes.stop - nodes.start
+        before, after = BUILT.state.x[nodes], finer.state.x[more]
         assert after[:n] == pytest.approx(before, abs=1e-9 if name == "rope" else 1e-3)
         is_cut = name in ("duck", "flag", "jelly")
         assert (len(after) > n) == is_cut
@@ -269,8 +269,8 @@ def test_on_a_mesh_twice_as_fine_bodies_are_the_same():
 def test_numbers_that_are_given_for_nodes_are_shared_out_on_a_finer_mesh():
     floor = PlaneObstacle(stiffness=100.0, damping=2.0)
     scene = Scene(bodies={"duck": BODIES["duck"]}, obstacles={"floor": floor})
-    coarse, fine = (build(scene, refined=one) for one in (False, True))
-    n, m = (len(one.system.forces["floor_duck"].contact_nodes) for one in (coarse, fine))
+    coarse, fine = (build(scene, refined=each) for each in (False, True))
+    n, m = (len(each.system.forces["floor_duck"].contact_nodes) for each in (coarse, fine))
     contact = fine.system.forces["floor_duck"]
     assert contact.stiffness == pytest.approx(np.full(m, 100.0 * n / m))
     assert contact.damping == pytest.approx(np.full(m, 2.0 * n / m))

@@ -49,11 +49,11 @@ def test_each_obstacle_and_body_has_a_contact():
 
 
 def test_values_go_to_all_contacts_in_their_proportion():
-    one = built(floor=PlaneObstacle(point=(0, 0.2, 0), normal=(0, 2, 0)))
-    sources = {path: value.value for path, value in one.values.items()}
-    at = all_targets(one.maps, sources)
+    scene = built(floor=PlaneObstacle(point=(0, 0.2, 0), normal=(0, 2, 0)))
+    sources = {path: value.value for path, value in scene.values.items()}
+    at = all_targets(scene.maps, sources)
     moved = all_targets(
-        one.maps,
+        scene.maps,
         sources
         | {
             "floor.stiffness": 3.0 * sources["floor.stiffness"],
@@ -71,24 +71,24 @@ def test_values_go_to_all_contacts_in_their_proportion():
 
 
 def test_given_numbers_are_those_of_every_point():
-    given = {"stiffness": 2e3, "damping": 0.0, "friction_stiffness": 5.0, "friction": 0.1}
-    one = built(floor=PlaneObstacle(**given))
-    for key, number in given.items():
-        assert one.values[f"floor.{key}"].value == number
+    numbers = {"stiffness": 2e3, "damping": 0.0, "friction_stiffness": 5.0, "friction": 0.1}
+    scene = built(floor=PlaneObstacle(**numbers))
+    for key, number in numbers.items():
+        assert scene.values[f"floor.{key}"].value == number
         for body in ("soft", "cube"):
             np.testing.assert_allclose(
-                getattr(one.system.forces[f"floor_{body}"], key), number, rtol=1e-15
+                getattr(scene.system.forces[f"floor_{body}"], key), number, rtol=1e-15
             )
-    assert one.values["floor.damping"].transform == "linear"
-    assert "floor.dissipation" not in one.values
+    assert scene.values["floor.damping"].transform == "linear"
+    assert "floor.dissipation" not in scene.values
 
 
 def test_a_contact_dissipates_by_default_and_its_dissipation_is_one_value():
-    one = built(floor=PlaneObstacle())
-    assert one.values["floor.dissipation"].unit == "s/m"
-    assert "floor.damping" not in one.values
+    scene = built(floor=PlaneObstacle())
+    assert scene.values["floor.dissipation"].unit == "s/m"
+    assert "floor.damping" not in scene.values
     for body in ("soft", "cube"):
-        assert one.system.forces[f"floor_{body}"].damping is None
+        assert scene.system.forces[f"floor_{body}"].damping is None
 
 
 def test_an_obstacle_has_dissipation_or_damping_not_both():
@@ -159,13 +159,13 @@ def test_signed_distances_are_those_of_the_shapes(kind):
     _, surface = shape_of("a", obstacle).drawn()
     np.testing.assert_allclose(shape_of("a", obstacle).distance(surface), 0.0, atol=1e-12)
     x = np.random.default_rng(0).uniform(-3, 5, (200, 3))
-    found, expected = shape_of("a", obstacle).distance(x), distance(obstacle, x)
-    np.testing.assert_array_equal(found > 0.0, expected > 0.0)
+    distances, expected = shape_of("a", obstacle).distance(x), distance(obstacle, x)
+    np.testing.assert_array_equal(distances > 0.0, expected > 0.0)
     inside = expected < 0.0
-    np.testing.assert_allclose(found[inside], expected[inside], rtol=1e-12)
+    np.testing.assert_allclose(distances[inside], expected[inside], rtol=1e-12)
     if kind != "plane":
         near = np.linalg.norm(x[:, None] - surface, axis=2).min(axis=1)
-        assert (found[~inside] <= near[~inside] + 1e-12).all()
+        assert (distances[~inside] <= near[~inside] + 1e-12).all()
 
 
 def test_a_body_that_starts_inside_an_obstacle_is_noted():
@@ -192,10 +192,10 @@ def test_the_y_axis_is_turned_to_any_direction(direction):
 
 def test_only_what_asks_for_it_is_drawn():
     look = Look(color=(1, 0, 0))
-    one = built(floor=PlaneObstacle(draw=True, look=look), wall=PlaneObstacle(normal=(1, 0, 0)))
-    assert set(one.meshes) == set(one.subjects) == {"soft", "cube", "floor"}
-    assert isinstance(one.subjects["floor"], Still)
-    np.testing.assert_array_equal(one.meshes["floor"].material.diffuse, [0.5, 0, 0])
+    scene = built(floor=PlaneObstacle(draw=True, look=look), wall=PlaneObstacle(normal=(1, 0, 0)))
+    assert set(scene.meshes) == set(scene.subjects) == {"soft", "cube", "floor"}
+    assert isinstance(scene.subjects["floor"], Still)
+    np.testing.assert_array_equal(scene.meshes["floor"].material.diffuse, [0.5, 0, 0])
 
 
 @pytest.mark.parametrize(
@@ -216,16 +216,16 @@ HAND = SphereObstacle(center=(0.5, 1.5, 0.1), radius=0.2, fixed_to="cube", draw=
 
 
 def test_a_body_carries_an_obstacle_from_where_both_are_declared():
-    one = built(hand=HAND, tray=replace(OBSTACLES["plane"], fixed_to="cube"))
-    carrier = one.system.bodies["cube"]
-    contact = one.system.forces["hand_soft"]
-    assert set(one.system.forces) >= {"hand_soft", "tray_soft"}
-    assert "hand_cube" not in one.system.forces  # its own points do not touch it
+    scene = built(hand=HAND, tray=replace(OBSTACLES["plane"], fixed_to="cube"))
+    carrier = scene.system.bodies["cube"]
+    contact = scene.system.forces["hand_soft"]
+    assert set(scene.system.forces) >= {"hand_soft", "tray_soft"}
+    assert "hand_cube" not in scene.system.forces  # its own points do not touch it
     assert (contact.fixed_to, carrier.framed) == ("cube", (0,))
     np.testing.assert_allclose(contact.center, HAND.center - carrier.centers[0], atol=1e-15)
-    n, plane = contact_normal(one.system.forces["tray_soft"]), OBSTACLES["plane"]
+    n, plane = contact_normal(scene.system.forces["tray_soft"]), OBSTACLES["plane"]
     height = n @ (np.array(plane.point) - carrier.centers[0])
-    assert one.system.forces["tray_soft"].height == pytest.approx(height)
+    assert scene.system.forces["tray_soft"].height == pytest.approx(height)
 
 
 def contact_normal(contact):
@@ -248,18 +248,18 @@ def test_an_obstacle_on_a_body_is_drawn_with_it():
 def test_the_chosen_stiffness_is_of_the_mass_that_yields():
     cube = replace(BODIES["cube"], position=(0.0, 1.5, 0.0))
     scene = Scene(bodies={**BODIES, "other": cube}, obstacles={"hand": HAND})
-    one = build(scene)
+    carried = build(scene)
     free = build(replace(scene, obstacles={"hand": replace(HAND, fixed_to=None)}))
-    k, of_fixed = (found.system.forces["hand_other"].stiffness for found in (one, free))
+    k, of_fixed = (each.system.forces["hand_other"].stiffness for each in (carried, free))
     assert k == pytest.approx(0.5 * of_fixed)  # of two bodies of equal mass
 
 
 def test_a_body_that_carries_an_obstacle_feels_the_reaction():
     scene = scene_of(hand=replace(HAND, center=(0.0, 1.2, 0.0), radius=0.17))
-    one = build(replace(scene, world=World(gravity=(0.0, 0.0, 0.0))))
-    run = rollout(one.system, one.state, 1e-5, 200, frames=[0, 200])
-    momentum = np.einsum("n,fni->fi", one.system.mass, run.v)
-    momentum += one.system.bodies["cube"].masses[0] * run.bodies["cube"].velocity[:, 0]
+    carried = build(replace(scene, world=World(gravity=(0.0, 0.0, 0.0))))
+    run = rollout(carried.system, carried.state, 1e-5, 200, frames=[0, 200])
+    momentum = np.einsum("n,fni->fi", carried.system.mass, run.v)
+    momentum += carried.system.bodies["cube"].masses[0] * run.bodies["cube"].velocity[:, 0]
     assert np.abs(run.bodies["cube"].velocity[-1]).max() > 1e-3
     np.testing.assert_allclose(momentum[1], 0.0, rtol=0, atol=1e-13)
 

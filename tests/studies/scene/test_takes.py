@@ -42,17 +42,17 @@ def tables(**changes):
     return {**copy.deepcopy(TABLES), **changes}
 
 
-def test_scans_are_of_the_bodies_of_their_take_and_encoders_of_its_joints():
+def test_scans_are_of_the_bodies_their_take_and_encoders_of_its_joints():
     hinge = {"kind": "hinge", "between": ["world", "cube"], "anchor": [0.0] * 3, "axis": [0, 0, 1]}
-    given = tables(joints={"pivot": hinge})
-    seen = {
+    scene_tables = tables(joints={"pivot": hinge})
+    observations = {
         "scan": {"simulate": {"frames": 2, "duration": 0.1, "points": 9}},
         "film": {"kind": "depth", **VIEW},
         "angle": {"kind": "encoder", "joint": "pivot", "simulate": {"frames": 2, "duration": 0.1}},
     }
-    for take in given["takes"].values():
-        take["observations"] = copy.deepcopy(seen)
-    scene = scene_from_dict(given)
+    for take in scene_tables["takes"].values():
+        take["observations"] = copy.deepcopy(observations)
+    scene = scene_from_dict(scene_tables)
     assert scene.observations["scan_fast"].bodies == ("cube_fast",)
     assert scene.observations["film"].bodies == ("cube",)
     assert scene.observations["angle_fast"].joint == "pivot_fast"
@@ -69,7 +69,7 @@ def test_every_take_has_bodies_and_observations_of_its_own():
     assert list(scene.observations) == ["corner", "view", "corner_fast", "view_fast"]
     assert scene.observations["corner_fast"].body == "cube_fast"
     assert scene.observations["view_fast"].bodies == ("cube_fast",)
-    assert [one.validate for one in scene.observations.values()] == [False, False, True, True]
+    assert [spec.validate for spec in scene.observations.values()] == [False, False, True, True]
     assert scene.free["cube_fast.density"].tied_to == "cube.density"
     assert scene.free["cube_fast.velocity"].tied_to is None
     assert scene.truth == {
@@ -154,7 +154,7 @@ def test_a_mistake_in_a_body_is_said_once():
     assert str(caught.value).count("a rigid body has no nodes to hold") == 1
 
 
-def test_only_bodies_of_one_take_are_said_to_pass_through_each_other():
+def test_only_bodies_one_take_are_said_to_pass_through_each_other():
     assert not any("names both" in note for note in build(scene_from_dict(tables())).notes)
     both = tables(bodies={**TABLES["bodies"], "ball": TABLES["bodies"]["cube"]})
     assert any("`cube` and `ball`" in note for note in build(scene_from_dict(both)).notes)
@@ -166,7 +166,7 @@ def test_each_take_has_a_copy_of_an_obstacle_that_a_body_carries():
     free = {"paddle.friction": {"start": 0.4}}
     scene = scene_from_dict(tables(bodies=bodies, obstacles={"paddle": paddle}, free=free))
     assert list(scene.obstacles) == ["paddle", "paddle_fast"]
-    found = {name: (one.fixed_to, one.bodies) for name, one in scene.obstacles.items()}
-    assert found["paddle"] == ("cube", ("ball",))
-    assert found["paddle_fast"] == ("cube_fast", ("ball_fast",))
+    paddles = {name: (each.fixed_to, each.bodies) for name, each in scene.obstacles.items()}
+    assert paddles["paddle"] == ("cube", ("ball",))
+    assert paddles["paddle_fast"] == ("cube_fast", ("ball_fast",))
     assert scene.free["paddle_fast.friction"].tied_to == "paddle.friction"

@@ -44,10 +44,10 @@ def painted(background, mask, color=RED):
 
 
 def test_an_outline():
-    found = outline(box(10, 20, 6, 8))
-    assert found is not None
-    assert (found.area, found.middle, found.extent) == (48, (23.5, 12.5), (8, 6))
-    assert not found.touches_edge
+    shape = outline(box(10, 20, 6, 8))
+    assert shape is not None
+    assert (shape.area, shape.middle, shape.extent) == (48, (23.5, 12.5), (8, 6))
+    assert not shape.touches_edge
     touching = outline(box(10, 56, 6, 8))
     assert touching is not None
     assert touching.touches_edge
@@ -71,14 +71,14 @@ def drawing(parts, alpha):
 def test_a_drawing_is_found_as_a_film_is_which_hides_what_is_like_the_wall():
     wall, rod, bob = np.full((H, W, 3), 0.7), box(10, 10, 2, 30), box(8, 40, 8, 8)
     image = drawing([(rod, (0.65, 0.65, 0.65)), (bob, RED)], rod | bob)
-    seen = outline(box(9, 42, 8, 8))
-    assert seen is not None
-    mask, off = drawn_as_filmed(image, wall, seen)
+    shape = outline(box(9, 42, 8, 8))
+    assert shape is not None
+    mask, off = drawn_as_filmed(image, wall, shape)
     assert (mask == bob).all()
     assert off is not None
     assert off.tolist() == [2.0, 1.0]
     pale = drawing([(bob, (0.75, 0.7, 0.7))], bob)  # its colour is still that of the wall
-    mask, off = drawn_as_filmed(pale, wall, seen)
+    mask, off = drawn_as_filmed(pale, wall, shape)
     assert (mask == bob).all()
     assert off is not None
     assert off.tolist() == [2.0, 1.0]
@@ -100,8 +100,8 @@ def test_overlap():
     assert overlap(a & ~a, b & ~b) == 1.0
 
 
-def ratio(drawn, seen):
-    a, b = outline(drawn), outline(seen)
+def ratio(drawing, mask):
+    a, b = outline(drawing), outline(mask)
     assert a is not None
     assert b is not None
     return size_ratio(a, b)
@@ -119,28 +119,28 @@ def test_a_body_before_a_plain_background(background):
     bodies = [box(16, 10 + 4 * k, 12, 14) for k in range(3)]
     noise = 0.01 * np.random.default_rng(0).standard_normal((3, H, W, 3))
     frames = np.stack([painted(background, body) for body in bodies]) + noise
-    seen = foreground(film(frames))
-    assert seen is not None
-    for mask, body in zip(seen, bodies, strict=True):
+    masks = foreground(film(frames))
+    assert masks is not None
+    for mask, body in zip(masks, bodies, strict=True):
         assert overlap(mask, body) > 0.98
-    found = plain_background(frames[0])
-    assert found is not None
-    assert np.abs(found - background)[bodies[0]].max() < 0.05
+    plate = plain_background(frames[0])
+    assert plate is not None
+    assert np.abs(plate - background)[bodies[0]].max() < 0.05
 
 
 def test_a_shadow_is_no_body():
     body, shadow = box(10, 20, 12, 14), box(34, 22, 6, 20)
     frame = painted(np.where(shadow[..., None], 0.5 * gradient(), gradient()), body)
-    seen = foreground(film(frame[None]))
-    assert seen is not None
-    assert overlap(seen[0], body) > 0.98
+    masks = foreground(film(frame[None]))
+    assert masks is not None
+    assert overlap(masks[0], body) > 0.98
 
 
 def test_a_grey_body_is_no_shadow():
     body = box(10, 20, 12, 14)
-    seen = foreground(film(painted(np.full((H, W, 3), 0.8), body, (0.4, 0.4, 0.4))[None]))
-    assert seen is not None
-    assert overlap(seen[0], body) == 1.0
+    masks = foreground(film(painted(np.full((H, W, 3), 0.8), body, (0.4, 0.4, 0.4))[None]))
+    assert masks is not None
+    assert overlap(masks[0], body) == 1.0
 
 
 def test_a_textured_background_says_nothing():
@@ -149,5 +149,5 @@ def test_a_textured_background_says_nothing():
 
 def test_masks_are_taken_as_they_are():
     body = box(10, 20, 12, 14)
-    seen = foreground(film(np.zeros((1, H, W, 3)), body[None].astype(float)))
-    np.testing.assert_array_equal(seen, body[None])
+    masks = foreground(film(np.zeros((1, H, W, 3)), body[None].astype(float)))
+    np.testing.assert_array_equal(masks, body[None])

@@ -6,9 +6,8 @@ import pyvista
 from PIL import Image
 from scipy.ndimage import binary_dilation
 
-from render.annealing import softness
 from render.scene import Scene
-from render.soft_raster import SoftRasterizer, rasterize
+from render.soft_raster import SoftRasterizer, rasterize, softness
 from studies.problem.forward import simulate
 from studies.reports.preview.overlay import (
     AXES,

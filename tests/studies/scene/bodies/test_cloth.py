@@ -17,8 +17,8 @@ from studies.scene.declared import Cloth, Scene, World
 SHEET = {"mesh": "sheet", "size": (1.0, 0.5), "cells": (4, 2)}
 
 
-def built(**given):
-    return build(Scene(bodies={"a": Cloth(**given)}, world=World(gravity=(0, 0, 0))))
+def built(**table):
+    return build(Scene(bodies={"a": Cloth(**table)}, world=World(gravity=(0, 0, 0))))
 
 
 def triangulated(points):
@@ -48,10 +48,10 @@ def irregular(n=16, seed=0):
     return triangulated(points)
 
 
-def inside(points, hinges, part):
+def inside(points, hinges, share):
     middle = points[hinges].mean(axis=1)[:, :2]
     low, high = points.min(axis=0)[:2], points.max(axis=0)[:2]
-    rim = part * (high - low)
+    rim = share * (high - low)
     return ((middle > low + rim) & (middle < high - rim)).all(axis=1)
 
 
@@ -93,34 +93,34 @@ ANGLES = np.radians([0.0, 20.0, 45.0, 70.0, 90.0, 120.0])
 
 def test_a_cylinder_of_equilateral_triangles_has_the_rigidity_in_every_direction():
     for relaxed in (False, True):
-        found = [rigidity(*equilateral(), angle, relaxed) for angle in ANGLES]
-        np.testing.assert_allclose(found, 1.0, atol=0.1)  # rims count edges of one direction more
-        assert np.mean(found) == pytest.approx(1.0, abs=0.02)
+        ratios = [rigidity(*equilateral(), angle, relaxed) for angle in ANGLES]
+        np.testing.assert_allclose(ratios, 1.0, atol=0.1)  # rims count edges of one direction more
+        assert np.mean(ratios) == pytest.approx(1.0, abs=0.02)
 
 
 def test_a_cylinder_of_squares_has_it_along_edges_and_more_along_diagonals():
     mesh = squares()
-    found = [rigidity(*mesh, angle) for angle in np.radians([0.0, 90.0, 45.0])]
-    np.testing.assert_allclose(found, [1.0, 1.0, 1.5], rtol=0.08)
-    found = [rigidity(*mesh, angle, relaxed=True) for angle in np.radians([0.0, 45.0])]
-    np.testing.assert_allclose(found, [0.83, 1.4], atol=0.1)
+    ratios = [rigidity(*mesh, angle) for angle in np.radians([0.0, 90.0, 45.0])]
+    np.testing.assert_allclose(ratios, [1.0, 1.0, 1.5], rtol=0.08)
+    ratios = [rigidity(*mesh, angle, relaxed=True) for angle in np.radians([0.0, 45.0])]
+    np.testing.assert_allclose(ratios, [0.83, 1.4], atol=0.1)
 
 
 def test_a_cylinder_of_irregular_triangles_has_about_the_rigidity():
-    found = [
+    ratios = [
         rigidity(*irregular(seed=seed), angle, relaxed=True) for seed in (0, 1) for angle in ANGLES
     ]
-    assert min(found) > 0.9
-    assert max(found) < 1.45
-    assert np.mean(found) == pytest.approx(1.15, abs=0.12)
+    assert min(ratios) > 0.9
+    assert max(ratios) < 1.45
+    assert np.mean(ratios) == pytest.approx(1.15, abs=0.12)
 
 
 def test_bending_follows_E_unless_it_is_given():
     h, E, nu = 2e-3, 1e6, 0.25
     plate = E * h**3 / (12.0 * (1.0 - nu**2))
-    one = built(**SHEET, E=E, nu=nu, thickness=h)
-    assert one.system.forces["a_bending"].stiffness == pytest.approx(HINGE * plate)
-    assert "a.bending" not in one.values
+    scene = built(**SHEET, E=E, nu=nu, thickness=h)
+    assert scene.system.forces["a_bending"].stiffness == pytest.approx(HINGE * plate)
+    assert "a.bending" not in scene.values
     other = built(**SHEET, E=E, nu=nu, thickness=h, bending=1e-3, bending_damping=1e-5)
     assert other.system.forces["a_bending"].stiffness == pytest.approx(HINGE * 1e-3)
     assert other.system.forces["a_bending"].damping == pytest.approx(2e-5)
@@ -130,12 +130,12 @@ def test_bending_follows_E_unless_it_is_given():
 
 def test_a_strip_that_is_pulled_answers_with_E_nu_and_thickness():
     E, nu, h, strain = 1e6, 0.3, 1e-3, 1e-4
-    one = built(**SHEET, E=E, nu=nu, thickness=h)
-    stretched = one.state.x * (1.0 + strain * np.array([1.0, -nu, 0.0]))
-    model, state = one.system.with_values(one.state, {"state.x": stretched})
+    scene = built(**SHEET, E=E, nu=nu, thickness=h)
+    stretched = scene.state.x * (1.0 + strain * np.array([1.0, -nu, 0.0]))
+    model, state = scene.system.with_values(scene.state, {"state.x": stretched})
     dt = 1e-9
     force = model.mass[:, None] * rollout(model, state, dt, 1, frames=[1]).v[0] / dt
-    right = one.state.x[:, 0] > 0.49
+    right = scene.state.x[:, 0] > 0.49
     assert -force[right, 0].sum() == pytest.approx(E * h * strain * 0.5, rel=1e-3)
     assert np.abs(force[:, 1]).max() < 2e-3 * abs(force[right, 0].sum())
 
@@ -146,9 +146,9 @@ def test_nodes_of_a_finer_cloth_start_with_velocities_between_those_of_the_file(
     data.point_data["v"] = mesh.points * [1.0, 2.0, 3.0]
     data.save(tmp_path / "a.vtp")
     cloth = Cloth(mesh=str(tmp_path / "a.vtp"), E=1e6, velocity="field:v", position=(0, 1, 0))
-    one = build(Scene(bodies={"a": cloth}), refined=True)
-    expected = (one.state.x - [0.0, 1.0, 0.0]) * [1.0, 2.0, 3.0]
-    np.testing.assert_allclose(one.state.v, expected, atol=1e-14)
+    scene = build(Scene(bodies={"a": cloth}), refined=True)
+    expected = (scene.state.x - [0.0, 1.0, 0.0]) * [1.0, 2.0, 3.0]
+    np.testing.assert_allclose(scene.state.v, expected, atol=1e-14)
 
 
 def test_fields_reach_triangles_and_the_means_of_hinges(tmp_path):
@@ -156,33 +156,35 @@ def test_fields_reach_triangles_and_the_means_of_hinges(tmp_path):
     data = poly_data(TriangleMesh(mesh.points, mesh.faces))
     data.cell_data["E"] = np.arange(1.0, 5.0) * 1e6
     data.save(tmp_path / "a.vtp")
-    one = built(mesh=str(tmp_path / "a.vtp"), E="field:E")
-    np.testing.assert_array_equal(one.values["a.E"].value, data.cell_data["E"])
-    forces = one.system.forces
+    scene = built(mesh=str(tmp_path / "a.vtp"), E="field:E")
+    np.testing.assert_array_equal(scene.values["a.E"].value, data.cell_data["E"])
+    forces = scene.system.forces
     faces = [set(corners) for corners in mesh.faces.tolist()]
     bending = forces["a_bending"]
     for hinge, stiffness in zip(bending.hinges, bending.stiffness, strict=True):
-        mean = np.mean([1e6 * (k + 1.0) for k, own in enumerate(faces) if own <= set(hinge)])
+        mean = np.mean(
+            [1e6 * (k + 1.0) for k, triangle in enumerate(faces) if triangle <= set(hinge)]
+        )
         assert stiffness == pytest.approx(HINGE * mean * 1e-9 / (12.0 * 0.91))
 
 
 def test_masses_and_air():
-    one = built(**SHEET, E=1e6, thickness=2e-3, density=500.0, drag=1.5, viscosity=10.0)
-    assert one.system.mass.sum() == pytest.approx(0.5 * 2e-3 * 500.0)
-    assert one.system.forces["a_air"].drag == 1.5
-    assert one.system.forces["a_air"].lift == 0.0
-    assert one.system.forces["a"].viscosity == pytest.approx(0.02)
-    assert "world.wind" in one.values
+    scene = built(**SHEET, E=1e6, thickness=2e-3, density=500.0, drag=1.5, viscosity=10.0)
+    assert scene.system.mass.sum() == pytest.approx(0.5 * 2e-3 * 500.0)
+    assert scene.system.forces["a_air"].drag == 1.5
+    assert scene.system.forces["a_air"].lift == 0.0
+    assert scene.system.forces["a"].viscosity == pytest.approx(0.02)
+    assert "world.wind" in scene.values
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("table", "message"),
     [
         (SHEET, r"`bodies.a.E` must be given"),
         ({**SHEET, "E": 1e6, "nu": -0.6}, "`bodies.a.nu` must be above -0.5"),
         ({"mesh": "chain", "E": 1e6}, "`bodies.a.mesh` must have faces"),
     ],
 )
-def test_what_is_no_cloth_is_told(given, message):
+def test_what_is_no_cloth_is_told(table, message):
     with pytest.raises(StudyError, match=message):
-        built(**given)
+        built(**table)

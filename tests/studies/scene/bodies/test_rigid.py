@@ -16,47 +16,47 @@ from tests.studies.scene.test_maps import check_dot, tangents_of
 CUBE = {"mesh": "box", "size": (0.2, 0.1, 0.1)}
 
 
-def built(**given):
-    return build(Scene(bodies={"a": Rigid(**given)}, world=World(gravity=(0, 0, 0))))
+def built(**table):
+    return build(Scene(bodies={"a": Rigid(**table)}, world=World(gravity=(0, 0, 0))))
 
 
 def test_mass_or_density_weigh_a_body():
-    for given, path in (({"mass": 3.0}, "a.mass"), ({"density": 1500.0}, "a.density")):
-        one = built(**CUBE, **given)
-        assert one.system.bodies["a"].masses[0] == pytest.approx(3.0)
-        assert path in one.values
-        assert not one.notes
+    for table, path in (({"mass": 3.0}, "a.mass"), ({"density": 1500.0}, "a.density")):
+        scene = built(**CUBE, **table)
+        assert scene.system.bodies["a"].masses[0] == pytest.approx(3.0)
+        assert path in scene.values
+        assert not scene.notes
     assert "1000 kg/m3 is taken" in built(**CUBE).notes[0]
-    assert one.held is None
-    assert not one.nodes
+    assert scene.held is None
+    assert not scene.nodes
 
 
 def test_equal_masses_at_the_vertices_weigh_a_body():
-    one = built(**CUBE, vertex_mass=0.5, scale=(2.0, 1.0, 1.0), position=(1.0, 2.0, 3.0))
-    body = one.system.bodies["a"]
+    scene = built(**CUBE, vertex_mass=0.5, scale=(2.0, 1.0, 1.0), position=(1.0, 2.0, 3.0))
+    body = scene.system.bodies["a"]
     assert body.masses[0] == 4.0
     np.testing.assert_allclose(body.centers[0], [1.0, 2.0, 3.0])
     # all corners are 0.2 from the axis of x's other two, 0.05 from these
     x, y = 0.2**2, 0.05**2
     np.testing.assert_allclose(body.inertias[0], 4.0 * np.array([2 * y, x + y, x + y, 0, 0, 0]))
-    targets = all_targets(one.maps, {k: v.value for k, v in one.values.items()} | {
+    targets = all_targets(scene.maps, {k: v.value for k, v in scene.values.items()} | {
         "a.vertex_mass": np.array(1.0)})  # fmt: skip
     assert targets["a.mass"] == 8.0
     np.testing.assert_allclose(targets["a.inertia"], 2.0 * body.inertias[0])
-    assert not one.notes
+    assert not scene.notes
 
 
 def test_masses_of_single_vertices_move_the_centre():
     masses = tuple(range(1, 9))
-    one = built(**CUBE, vertex_mass=masses, velocity=(1.0, 0.0, 0.0), spin=(0.0, 0.0, 2.0))
-    body, state = one.system.bodies["a"], one.state.bodies["a"]
+    scene = built(**CUBE, vertex_mass=masses, velocity=(1.0, 0.0, 0.0), spin=(0.0, 0.0, 2.0))
+    body, state = scene.system.bodies["a"], scene.state.bodies["a"]
     points, m = body.meshes[0].points, np.array(masses, float)
     center = m @ points / 36.0
     assert body.masses[0] == 36.0
     np.testing.assert_allclose(state.position[0], center)
     other = built(**CUBE, vertex_mass=(3.0,) * 8)  # an even one, with the others' values
     system, start = other.system.with_values(
-        other.state, all_targets(other.maps, {k: v.value for k, v in one.values.items()})
+        other.state, all_targets(other.maps, {k: v.value for k, v in scene.values.items()})
     )
     body = system.bodies["a"]
     np.testing.assert_allclose(start.bodies["a"].position[0], center, atol=1e-15)
@@ -79,35 +79,40 @@ def test_nothing_is_fixed_to_a_body_whose_centre_moves():
 
 
 def test_a_body_flies_and_turns_as_declared():
-    one = built(**CUBE, position=(1, 2, 3), rotation=(0, 0, 90), velocity=(1, 0, 0), spin=(0, 2, 0))
+    scene = built(
+        **CUBE, position=(1, 2, 3), rotation=(0, 0, 90), velocity=(1, 0, 0), spin=(0, 2, 0)
+    )
     n, dt = 100, 1e-3
-    end = rollout(one.system, one.state, dt, n, frames=[0, n]).bodies["a"]
+    end = rollout(scene.system, scene.state, dt, n, frames=[0, n]).bodies["a"]
     np.testing.assert_allclose(end.position[:, 0], [[1, 2, 3], [1.1, 2, 3]], atol=1e-12)
     # the long edge is along y, the axis of the spin: a steady turn
     np.testing.assert_allclose(end.orientation[1, 0], [0, np.sin(0.1), 0, np.cos(0.1)], atol=1e-9)
-    low, high = (one.system.bodies["a"].arms.min(axis=0), one.system.bodies["a"].arms.max(axis=0))
+    low, high = (
+        scene.system.bodies["a"].arms.min(axis=0),
+        scene.system.bodies["a"].arms.max(axis=0),
+    )
     np.testing.assert_allclose(high - low, [0.1, 0.2, 0.1])
 
 
 def test_the_position_is_that_of_the_meshs_origin():
-    one = built(mesh="shape:cone", size=(0.1,), position=(1, 2, 3))
-    sources = {path: value.value for path, value in one.values.items()}
+    scene = built(mesh="shape:cone", size=(0.1,), position=(1, 2, 3))
+    sources = {path: value.value for path, value in scene.values.items()}
     moved = {}
-    for part in one.maps:
-        moved |= part.values(sources | {"a.position": np.array([2.0, 2.0, 3.0])})
-    np.testing.assert_allclose(moved["a.position"] - one.state.bodies["a"].position, [[1, 0, 0]])
+    for parameter_map in scene.maps:
+        moved |= parameter_map.values(sources | {"a.position": np.array([2.0, 2.0, 3.0])})
+    np.testing.assert_allclose(moved["a.position"] - scene.state.bodies["a"].position, [[1, 0, 0]])
 
 
 def test_inertia_and_centre_of_mass_may_be_given_apart_from_the_mesh():
     moments, center = (1.0, 2.0, 2.5), (0.01, 0.02, 0.03)
     pose = {"position": (1.0, 2.0, 3.0), "rotation": (0.0, 0.0, 90.0), "scale": 2.0}
-    one = built(**CUBE, **pose, mass=3.0, inertia=moments, center_of_mass=center)
-    body = one.system.bodies["a"]
+    scene = built(**CUBE, **pose, mass=3.0, inertia=moments, center_of_mass=center)
+    body = scene.system.bodies["a"]
     assert body.masses[0] == 3.0
     np.testing.assert_allclose(body.centers[0], [0.98, 2.01, 3.03])
     np.testing.assert_allclose(body.inertias[0], [2.0, 1.0, 2.5, 0.0, 0.0, 0.0], atol=1e-15)
-    np.testing.assert_array_equal(one.values["a.inertia"].value, moments)
-    low, high = one.values["a.inertia"].bounds
+    np.testing.assert_array_equal(scene.values["a.inertia"].value, moments)
+    low, high = scene.values["a.inertia"].bounds
     assert low == pytest.approx(1.0 / 3.0)
     assert high == pytest.approx(7.5)
     # the corners are where they were
@@ -117,10 +122,10 @@ def test_inertia_and_centre_of_mass_may_be_given_apart_from_the_mesh():
 def test_an_inertia_of_three_rows_has_its_own_axes():
     R = rotation_matrix(np.array([0.3, -0.5, 0.8]))
     rows = R @ np.diag([1.0, 2.0, 2.5]) @ R.T
-    one = built(**CUBE, mass=3.0, inertia=tuple(map(tuple, rows.tolist())))
-    body = one.system.bodies["a"]
+    scene = built(**CUBE, mass=3.0, inertia=tuple(map(tuple, rows.tolist())))
+    body = scene.system.bodies["a"]
     np.testing.assert_allclose(from_six(body.inertias[0]), rows, rtol=1e-12)
-    np.testing.assert_allclose(one.values["a.inertia"].value, [1.0, 2.0, 2.5], rtol=1e-12)
+    np.testing.assert_allclose(scene.values["a.inertia"].value, [1.0, 2.0, 2.5], rtol=1e-12)
     np.testing.assert_allclose(body.centers[0], np.zeros(3), atol=1e-15)
 
 
@@ -131,23 +136,23 @@ def test_an_open_mesh_moves_like_a_closed_one_of_the_same_mass_and_inertia():
     card = Rigid(mesh="sheet", size=(0.2, 0.1), cells=(1, 1), **weight, **start)
     ends = []
     for body in (rod, card):
-        one = build(Scene(bodies={"a": body}))
-        assert len(one.meshes["a"].faces) == len(one.system.bodies["a"].faces)
-        ends.append(rollout(one.system, one.state, 1e-3, 200, frames=[200]).bodies["a"])
+        scene = build(Scene(bodies={"a": body}))
+        assert len(scene.meshes["a"].faces) == len(scene.system.bodies["a"].faces)
+        ends.append(rollout(scene.system, scene.state, 1e-3, 200, frames=[200]).bodies["a"])
     for key in ("position", "orientation", "velocity", "angular_velocity"):
         np.testing.assert_array_equal(getattr(ends[0], key), getattr(ends[1], key))
 
 
 def test_free_moments_change_the_inertia_unless_no_body_can_have_them():
-    part = PrincipalMoments("a", rotation_matrix(np.array([0.3, -0.5, 0.8])))
+    moments = PrincipalMoments("a", rotation_matrix(np.array([0.3, -0.5, 0.8])))
     at = {"a.inertia": np.array([1.0, 2.0, 2.5])}
     tangent = {"a.inertia": 0.1 * tangents_of(at)["a.inertia"]}
-    moved = part.values({"a.inertia": at["a.inertia"] + tangent["a.inertia"]})["a.inertia"]
-    difference = moved - part.values(at)["a.inertia"]  # exact, as the map is linear
-    np.testing.assert_allclose(part.jvp(at, tangent)["a.inertia"], difference, atol=1e-14)
-    check_dot(part, at)
+    moved = moments.values({"a.inertia": at["a.inertia"] + tangent["a.inertia"]})["a.inertia"]
+    difference = moved - moments.values(at)["a.inertia"]  # exact, as the map is linear
+    np.testing.assert_allclose(moments.jvp(at, tangent)["a.inertia"], difference, atol=1e-14)
+    check_dot(moments, at)
     with pytest.raises(NotFiniteError, match=r"`a.inertia` has a moment above .* 1, 2, 3.5 kg m2"):
-        part.values({"a.inertia": np.array([1.0, 2.0, 3.5])})
+        moments.values({"a.inertia": np.array([1.0, 2.0, 3.5])})
 
 
 @pytest.mark.parametrize(
@@ -168,7 +173,7 @@ INERTIA = {**CUBE, "mass": 1.0}
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("table", "message"),
     [
         ({**INERTIA, "inertia": (1.0, 0.0, 1.0)}, "`bodies.a.inertia` must be positive"),
         ({**INERTIA, "inertia": (1.0, 1.0, 2.1)}, "no principal moment above .* 1, 1, 2.1 kg m2"),
@@ -186,6 +191,6 @@ INERTIA = {**CUBE, "mass": 1.0}
         ({"mesh": "sheet"}, r"`bodies.a.mesh`: .* closed.* Or give `mass`, `inertia` and"),
     ],
 )
-def test_what_is_no_rigid_body_is_told(given, message):
+def test_what_is_no_rigid_body_is_told(table, message):
     with pytest.raises(StudyError, match=message):
-        built(**given)
+        built(**table)
