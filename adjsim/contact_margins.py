@@ -83,14 +83,14 @@ def contact_margins(model: Model, trajectory: Trajectory) -> dict[str, ContactMa
     return {name: force.margins(trajectory.steps, x, v) for name, force in contacts.items()}
 
 
-def stable_dt_in(model: Model, trajectory: Trajectory) -> float:
+def stable_dt_along(model: Model, trajectory: Trajectory) -> float:
     """Estimate the largest stable step [s] where contacts are as deep as in a rollout.
 
     `Model.stable_dt` knows only how deep a point sinks by itself. Where its neighbours press a
     light one deeper, it is damped more. Parameters and errors as of `contact_margins`.
     """
     deeper = {
-        name: model.forces[name].deepened(np.fmax.reduce(margins.touch, axis=0, initial=0.0))
+        name: model.forces[name].with_depths(np.fmax.reduce(margins.touch, axis=0, initial=0.0))
         for name, margins in contact_margins(model, trajectory).items()
     }
     return replace(model, forces={**model.forces, **deeper}).stable_dt()

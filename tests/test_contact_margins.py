@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from adjsim.contact_margins import contact_margins, nearest_touch, stable_dt_in
+from adjsim.contact_margins import contact_margins, nearest_touch, stable_dt_along
 from adjsim.forces.box import BoxContact
 from adjsim.forces.capsule import CapsuleContact
 from adjsim.forces.half_space import HalfSpaceContact
@@ -45,9 +45,9 @@ def test_the_stable_step_counts_the_damping_at_the_depth_of_a_rollout():
     run = Trajectory(np.array([0, 1]), 1.0, x, np.zeros_like(x))
     rates = [rate_of(np.array([100.0]), np.array([100.0 * 2.0 * c])) for c in (0.1, 0.3)]
     assert model.stable_dt() == pytest.approx(step_of(rates[0]))
-    assert stable_dt_in(model, run) == pytest.approx(step_of(rates[1]))
+    assert stable_dt_along(model, run) == pytest.approx(step_of(rates[1]))
     run = Trajectory(np.array([0]), 1.0, x[:1], x[:1])
-    assert stable_dt_in(model, run) == model.stable_dt()
+    assert stable_dt_along(model, run) == model.stable_dt()
 
 
 @pytest.mark.parametrize(

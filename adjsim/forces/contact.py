@@ -284,7 +284,7 @@ class Contact(Force):
         """Return how far each contact is from touching, slipping and the shape's edges."""
         return obstacle_margins(self, steps, x, v)
 
-    def deepened(self, depths: np.ndarray) -> Self:
+    def with_depths(self, depths: np.ndarray) -> Self:
         """Return the contact with `deepest` as large as these, (n_contacts,) [m]."""
         if self.frame is not None:  # which adds up what all its contacts might do at once
             return self

@@ -271,7 +271,7 @@ class Force:
         del steps, x, v
         raise NotImplementedError(f"{type(self).__name__} `touches`, and must define `margins`.")
 
-    def deepened(self, depths: np.ndarray) -> Self:
+    def with_depths(self, depths: np.ndarray) -> Self:
         """Return the force with a stable step for contacts this deep, (n_contacts,) [m]."""
         del depths
         return self

@@ -158,10 +158,11 @@ def expected_intervals(
     """
     p = len(theta)
     if p > MOST_TANGENTS:
-        say = f"more than {MOST_TANGENTS} numbers are free"
-        if seen := sum(name.startswith("cameras.") for name in problem.parameters.labels):
-            say += f", {seen} of them of cameras: give `fit = false` where one is calibrated"
-        return no_intervals(p, say), None
+        why = f"more than {MOST_TANGENTS} numbers are free"
+        n_of_cameras = sum(name.startswith("cameras.") for name in problem.parameters.labels)
+        if n_of_cameras:
+            why += f", {n_of_cameras} of cameras: give `fit = false` where one is calibrated"
+        return no_intervals(p, why), None
     J = problem.residuals_and_jacobian(theta)[1]
     loose = LOOSE * _scale(problem, theta) * np.sqrt(EVIDENCE)
     J.values[-p:] = np.diag(np.hypot(np.diag(J.values[-p:]), 1.0 / loose))

@@ -137,7 +137,7 @@ def growth_at(problem: SceneProblem, theta: np.ndarray, share: float = 1.0) -> G
     if not problem.rolls_out or problem.device != "cpu" or not problem.parameters.size:
         return None
     try:
-        inspection, _ = problem.with_steps_for(theta).inspect(theta, most_pauses=PAUSES)
+        inspection, _ = problem.with_stable_steps(theta).inspect(theta, most_pauses=PAUSES)
     except NOT_FINITE:
         return None
     end = share * inspection.frames[-1]
@@ -164,4 +164,4 @@ def _problem_at(folder: RunFolder, at: str) -> tuple[SceneProblem, np.ndarray]:
         values = dict(zip(answer["names"].tolist(), answer["estimate"].tolist(), strict=True))
         pairs = zip(parameters.labels, parameters.natural(theta), strict=True)
         theta = parameters.theta(np.array([values.get(name, value) for name, value in pairs]))
-    return problem.with_steps_for(theta), theta
+    return problem.with_stable_steps(theta), theta

@@ -78,7 +78,7 @@ class LocalSearch:
                 before = result.theta
             spent += result.evaluations
             theta = result.theta
-            if not (watch.are_short or stepped.steps_are_long(theta)):
+            if name == names[-1] or not (watch.are_short or stepped.steps_are_long(theta)):
                 break
         self.spent += spent
         return replace(result, evaluations=spent)

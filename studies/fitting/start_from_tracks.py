@@ -29,8 +29,8 @@ from studies.search.robust import robust_search
 FOLDER = "tracks"  # of the logs, in the run folder
 MOST = 100  # evaluations of a local search
 # Standard error of a component relative to its prior's. Above `OPEN` the coarse set varies the
-# component; above `UNKNOWN` it is also reset to its declared start, or to what flights say. Without
-# a coarse set nothing else would lead away from there.
+# component; above `UNKNOWN` it is also reset to its declared start, or to what flights say. With
+# `search.coarse` = 0 nothing would lead away from there.
 OPEN, UNKNOWN = 0.15, 0.5
 FOLLOWED = 0.05  # part of the squared motion of the tracks that a good fit leaves
 
@@ -74,7 +74,7 @@ def start_from_tracks(
     search = robust_search(tracks, short, within, progress, seed=(seed,), is_rough=True)
     best = search.best.theta
     try:
-        errors = relative_errors(tracks.with_steps_for(best), best)
+        errors = relative_errors(tracks.with_stable_steps(best), best)
     except NOT_FINITE:
         return TrackedStart(prepared, evaluations=search.evaluations)
     is_reset = (errors > UNKNOWN) & (how.coarse != 0)

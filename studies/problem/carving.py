@@ -41,7 +41,7 @@ LEAST = 0.5  # part of the volume of a hull that stays
 UNEVEN = 3.0  # error of the surface over what is taken away, as gaps are not alike
 TINY = 1e-9  # beside 1
 MOSTLY = 0.5  # of a picture: more is no body but the background
-UNFILLED, APART = 0.01, 0.3  # part of a mask that a hull leaves empty: worth a word, and refused
+WORTH_A_WARNING, REFUSED = 0.01, 0.3  # part of a mask that a hull leaves empty
 BEYOND = -1e3  # pixels: the distance of what is not in a picture
 
 
@@ -121,8 +121,8 @@ def hull(views: Mapping[str, View], cells: int, key: str) -> Hull:
     message begins with.
 
     Raise a StudyError if there are fewer than two views, these look in nearly the same direction or
-    have no place in common, a mask is empty or touches the edge of its picture, or no place is in
-    all masks, or in far fewer than a mask shows.
+    have no place in common, a mask is empty or touches the edge of its picture, no place is in
+    all masks, or the hull leaves a large part of a mask empty.
     """
     if len(views) < 2:
         seen = f"only `{next(iter(views))}`" if views else "none"
@@ -136,7 +136,8 @@ def hull(views: Mapping[str, View], cells: int, key: str) -> Hull:
     spacing = float((high - low).max()) / cells
     counts = np.ceil((high - low) / spacing).astype(int) + 5
     origin = 0.5 * (low + high) - 0.5 * spacing * (counts - 1)
-    fields, _ = _fields(views, _grid(origin, spacing, counts))
+    points = _grid(origin, spacing, counts)
+    fields, _ = _fields(views, points)
     field = _largest(fields.min(axis=0))
     if not (field > 0.0).any():
         raise StudyError(
@@ -144,7 +145,10 @@ def hull(views: Mapping[str, View], cells: int, key: str) -> Hull:
             f"{cells}."
         )
     surface = level_set(field, origin, spacing)
-    warning = _disagreement(views, fields, Grid(origin, spacing), key)
+    try:
+        warning = _disagreement(views, fields, points, spacing)
+    except StudyError as error:
+        raise StudyError(f"`{key}`: {error}") from error
     pixels = [view.width * view.depths(surface.centroid) for view in views.values()]
     excess, uneven = _excess(fields, spacing)
     near = np.clip(field, -4.0 * spacing, 4.0 * spacing)
@@ -159,56 +163,61 @@ def hull(views: Mapping[str, View], cells: int, key: str) -> Hull:
     area = 0.5 * np.linalg.norm(np.cross(b - a, c - a), axis=1).sum()
     error = np.hypot(UNEVEN * uneven / area, OUTLINE * np.mean(pixels))
     surface = level_set(_largest(smooth - level), origin, spacing)
-    return Hull(surface, float(error), warning)
+    return Hull(surface, float(error), warning and f"warning: `{key}`: {warning}")
 
 
-class Grid(NamedTuple):
-    """Where the cells of a grid are."""
+def _disagreement(
+    views: Mapping[str, View], fields: np.ndarray, points: np.ndarray, spacing: float
+) -> str:
+    """Return a warning if the hull leaves part of a mask empty; raise if it is a large part.
 
-    origin: np.ndarray  # (3,) [m]
-    spacing: float  # [m]
-
-
-def _disagreement(views: Mapping[str, View], fields: np.ndarray, grid: Grid, key: str) -> str:
-    """Return what to say where the hull does not fill a mask; raise where it is far from that.
-
-    A view whose camera or mask is wrong cuts off what all others see. Without it they agree best.
+    A view whose camera or mask is wrong cuts off what all others see: without it they agree.
+    `fields` are those at `points`.
     """
-    names = list(views)
-    empty = _unfilled(views, fields.min(axis=0), grid)
-    worst = names[int(np.argmax(empty))]
-    if max(empty) <= UNFILLED or len(names) < 3:
+    unfilled = _unfilled(views, fields.min(axis=0), points, spacing)
+    if max(unfilled) <= WORTH_A_WARNING or len(views) < 3:
         return ""
+    names = list(views)
+    message = (
+        f"the hull leaves {100.0 * max(unfilled):.2g} % of the mask of "
+        f"`{names[int(np.argmax(unfilled))]}` empty"
+    )
     without = []
     for k in range(len(names)):
         others = {name: view for name, view in views.items() if name != names[k]}
-        without.append(max(_unfilled(others, np.delete(fields, k, axis=0).min(axis=0), grid)))
-    say = (
-        f"the hull leaves {100.0 * max(empty):.2g} % of the mask of `{worst}` empty: a camera or a "
-        f"mask is wrong, or something is thinner than a cell of {grid.spacing:.2g} m. Without "
-        f"`{names[int(np.argmin(without))]}` it would be {100.0 * min(without):.2g} % at most: "
-        "check that one first."
-    )
-    if max(empty) > APART:
-        raise StudyError(f"`{key}`: {say}")
-    return f"warning: `{key}`: {say}"
+        field = np.delete(fields, k, axis=0).min(axis=0)
+        without.append(max(_unfilled(others, field, points, spacing)))
+    if min(without) < 0.5 * max(unfilled):
+        message += (
+            f", and {100.0 * min(without):.2g} % without `{names[int(np.argmin(without))]}`: check "
+            "its camera and mask."
+        )
+    else:
+        message += (
+            f": something is thinner than a cell of {spacing:.2g} m (give more `cells`), or more "
+            "than one camera or mask is wrong."
+        )
+    if max(unfilled) > REFUSED:
+        raise StudyError(message)
+    return message
 
 
-def _unfilled(views: Mapping[str, View], field: np.ndarray, grid: Grid) -> list[float]:
+def _unfilled(
+    views: Mapping[str, View], field: np.ndarray, points: np.ndarray, spacing: float
+) -> list[float]:
     """Return the part of the mask of each view that no place of a hull is seen in, to a cell."""
-    places = grid.origin + grid.spacing * np.argwhere(field > 0.0)
-    empty = []
+    places, unfilled = points[_largest(field) > 0.0], []
     for view in views.values():
         size = view.body.shape
-        cell = grid.spacing / (view.width * view.depths(places).mean())
+        cell = spacing / (view.width * view.depths(places).mean())
         column, row = np.rint(to_pixels(view.camera, places, size)).astype(int).T
         is_inside = (row >= 0) & (row < size[0]) & (column >= 0) & (column < size[1])
         covered = np.zeros(size, bool)
         covered[row[is_inside], column[is_inside]] = True
         around = np.ones([2 * int(np.ceil(0.5 * cell)) + 1] * 2)
         covered = scipy.ndimage.binary_dilation(covered, around)
-        empty.append(float((view.body & ~covered).sum() / view.body.sum()))
-    return empty
+        unfilled.append(float((view.body & ~covered).sum() / view.body.sum()))
+    return unfilled
 
 
 def _excess(fields: np.ndarray, spacing: float) -> tuple[float, float]:

@@ -18,8 +18,9 @@ is left of the error is measured at the answer, in steps half as long
 
 Where bodies touch obstacles alone, steps are those of the estimate. It knows how deep a point sinks
 by itself. Where its neighbours press a light one deeper, motions look right, but their tangents
-grow without bound. So where steps are longer than the estimate for depths at 257 instants, they are
-as many times shorter: at the start, and where local searches begin and end.
+grow without bound. So depths are measured at 257 instants or more, and steps that are longer than
+what is estimated to be stable for them are shortened to 0.6 of it: at the start, and where local
+searches begin and end. A quarter of the estimate is the shortest.
 """
 
 import dataclasses
@@ -29,7 +30,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from adjsim.contact_margins import stable_dt_in
+from adjsim.contact_margins import stable_dt_along
 from adjsim.field import Field
 from adjsim.measured_rate import rate_at
 from adjsim.model import Model, State
@@ -47,7 +48,7 @@ AGREES = 3e-3  # of the smallest body: a third of a pixel where it is 100 pixels
 STABLE = 0.7  # of what is stable at its frames: twice the stiffness is still stable
 N_FRAMES = 16  # at which motions are compared
 SHORT = 1e-7  # a step below which is worth a word [s]
-N_DEPTHS = 257  # instants at which depths are looked at
+N_DEPTHS, MOST_ROWS = 257, 2e6  # instants at which depths are measured, and rows of all together
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,26 +122,35 @@ def tried_steps(
 
 
 def stable_steps(
-    steps: TimeSteps, built: BuiltScene, values: Mapping[str, Any], end: float
+    steps: TimeSteps,
+    built: BuiltScene,
+    values: Mapping[str, Any],
+    end: float,
+    *,
+    device: str = "cpu",
 ) -> TimeSteps:
     """Return steps in which contact with obstacles is stable until `end` [s]: shorter, or the same.
 
     Bodies that touch each other have their pace.
     """
-    system, _ = system_at(built, values, steps.dt)
-    if steps.is_given or built.step.IS_STABLE or not isinstance(system, Model):
+    if steps.is_given or built.step.IS_STABLE or not isinstance(built.system, Model):
         return steps
-    forces = system.forces.values()
+    forces = built.system.forces.values()
     if any(force.changes for force in forces) or not any(force.touches for force in forces):
         return steps
-    motion, _ = _motion(steps, built, values, np.linspace(0.0, end, N_DEPTHS))
+    rows = built.system.n_nodes + sum(set_.n_points for set_ in built.system.bodies.values())
+    count = max(N_DEPTHS, int(min(MOST_ROWS / rows, end / steps.dt)))
+    motion, _ = _motion(steps, built, values, np.linspace(0.0, end, count))
+    motion = replace(motion, threads=None, device=device)
+    system = cast("Model", motion.system)
     try:
-        stable = stable_dt_in(system, motion.run())
+        stable = stable_dt_along(system, motion.run())
     except NotFiniteError:  # then the motion itself says why
         return steps
-    if steps.dt <= LONG * stable:
+    if steps.dt <= LONG * stable or steps.pace <= SHORTEST:
         return steps
-    return replace(steps, pace=stable / system.stable_dt()).suited_to(system)
+    pace = max(stable / system.stable_dt(), SHORTEST)
+    return replace(steps, pace=pace).suited_to(system)
 
 
 def _tried(

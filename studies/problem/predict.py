@@ -104,7 +104,7 @@ class ScenePredictor:
     def _stable_steps(self, theta: np.ndarray) -> TimeSteps:
         values = self.all_values(theta)
         end = max(float(observer.instants(values).max()) for observer in self.observers)
-        return stable_steps(self.steps, self.built, values, end)
+        return stable_steps(self.steps, self.built, values, end, device=self.device)
 
     def with_rounded_steps(self, theta: np.ndarray) -> Self:
         """Return the problem with a time step that suits theta, and that many thetas share."""
@@ -118,7 +118,7 @@ class ScenePredictor:
     def steps_are_long(self, theta: np.ndarray) -> bool:
         """Whether the time step is too long for theta."""
         system, _ = system_at(self.built, self.all_values(theta), self.steps.dt)
-        return self.steps.are_long(system) or self._stable_steps(theta) != self.steps
+        return self.steps.are_long(system) or self._stable_steps(theta) is not self.steps
 
     def steps_are_short(self, theta: np.ndarray) -> bool:
         """Whether longer time steps would do for theta as well."""

@@ -151,7 +151,7 @@ class Basin:
     status: Status  # how its last local search ended
     evaluations: int  # rollouts of its local searches
     logs: tuple[str, ...]  # logs of these, one after the other
-    # The time step of the last local search was chosen for this theta:
+    # The time step of the last local search was chosen for this theta: then
     # `problem.with_stable_steps(step_theta)` is the problem whose loss this is
     step_theta: np.ndarray
     # Whether its last local search saw all frames. It did not if the loss of an earlier stage was

@@ -183,8 +183,9 @@ class LocalSearches:
             )
             is_walled = result.status is Status.STALLED and watch.blew_up
             has_moved = not np.array_equal(basin.theta, basin.step_theta)
-            needs_steps = watch.are_short or stepped.steps_are_long(result.theta)
-            if not (has_moved and (is_walled or needs_steps)):
+            if not has_moved or attempt == REPEATS:
+                break
+            if not (is_walled or watch.are_short or stepped.steps_are_long(result.theta)):
                 break
         return basin
 

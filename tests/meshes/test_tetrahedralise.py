@@ -6,6 +6,7 @@ import pytest
 from adjsim.meshes.embedding import embedding
 from adjsim.meshes.files import read_mesh
 from adjsim.meshes.grid import box_tets
+from adjsim.meshes.smoothing import least_heights
 from adjsim.meshes.tetrahedralise import tetrahedralise
 from adjsim.meshes.triangle_mesh import TriangleMesh
 
@@ -17,6 +18,8 @@ def test_a_sphere_that_pyvista_ships_is_filled_and_carries_its_surface():
     # The envelope is 2e-3 of the diagonal, the radius 0.29 of it: a shell of that width
     # is 3 * 2e-3 / 0.29 = 2 % of the volume.
     assert mesh.volumes.sum() == pytest.approx(surface.volume, rel=0.02)
+    heights = least_heights(mesh.points[mesh.tets])
+    assert heights.min() > 0.3 * np.median(heights)
     vertices = embedding(mesh, surface.points) @ mesh.points
     assert np.abs(vertices - surface.points).max() < 1e-12
 

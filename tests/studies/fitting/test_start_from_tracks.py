@@ -17,7 +17,7 @@ def test_an_unknown_number_begins_where_it_was_declared_if_a_coarse_set_varies_i
 ):
     ended = SimpleNamespace(theta=np.array([10.0, 20.0]), loss=0.0)
     search = SimpleNamespace(best=ended, basins=[ended], evaluations=7)
-    tracks = SimpleNamespace(observers=(), with_steps_for=lambda _theta: None)
+    tracks = SimpleNamespace(observers=(), with_stable_steps=lambda _theta: None)
     started = []
     replaced = {
         "_tracks": lambda *_: tracks,

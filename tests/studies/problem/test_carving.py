@@ -75,8 +75,8 @@ def test_a_camera_in_the_wrong_place_is_named():
         warning = hull(with_one_aside(by), 24, "bodies.ring.mesh").warning
         assert warning.startswith("warning: `bodies.ring.mesh`: the hull leaves ")
         assert float(warning.split("leaves ")[1].split(" %")[0]) >= least
-        assert "Without `film3` it would be 0 % at most: check that one first." in warning
-    with pytest.raises(StudyError, match=r"^`x`: the hull leaves \d+ % .* Without `film3` it"):
+        assert "empty, and 0 % without `film3`: check its camera and mask." in warning
+    with pytest.raises(StudyError, match=r"^`x`: the hull leaves \d+ % .* and 0 % without `film3`"):
         hull(with_one_aside(0.4), 24, "x")
 
 

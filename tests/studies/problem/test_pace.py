@@ -60,13 +60,14 @@ def test_the_choice_is_the_same_each_time_and_that_of_simulate():
 
 @pytest.mark.parametrize("world", [World(dt=1e-4), World(step="implicit")])
 def test_steps_that_are_declared_or_stable_are_not_tried(world, monkeypatch):
-    monkeypatch.setattr(pace, "_trial", None)
+    monkeypatch.setattr(pace, "_motion", None)
     built = build(boxes(world))
     given = first_steps(0.02, world.dt or np.inf, built.longest_dt)
     assert tried_steps(given, built, {}, 0.1) == (given, [])
 
 
-def test_where_nothing_touches_another_body_steps_are_those_of_the_estimate():
+def test_where_nothing_touches_another_body_steps_are_those_of_the_estimate(monkeypatch):
+    monkeypatch.setattr(pace, "_trial", None)
     built = build(replace(boxes(), contacts={}))
     first = first_steps(0.02, None, built.longest_dt)
     suited = first.suited_to(built.system)
@@ -91,6 +92,19 @@ def test_steps_are_shorter_where_a_body_presses_its_points_deeper_than_they_woul
         sizes.append(float(np.abs(tangent.x[-1]).max()))
     assert sizes[1] < 1.0
     assert sizes[0] > 1e6
+
+
+@pytest.mark.parametrize("speed", [0.5, -0.5])
+def test_depths_are_those_beside_an_obstacle_where_it_is_then(speed):
+    block = Soft(
+        mesh="box", size=(0.1, 0.1, 0.1), cells=(2, 2, 2), E=2e4, nu=0.3, density=1000.0,
+        position=(0.0, 0.0501, 0.0),
+    )  # fmt: skip
+    path = {"times": [0.0, 1.0], "positions": [[0.0, 0.0, 0.0], [0.0, speed, 0.0]]}
+    floor = PlaneObstacle(friction=0.0, path=path)
+    built, steps, _ = tried(Scene(bodies={"block": block}, obstacles={"floor": floor}), 1.0)
+    assert steps.pace == 1.0
+    assert steps.suited_to(built.system) == steps
 
 
 def test_a_motion_that_never_agrees_names_the_force(monkeypatch):
