@@ -33,14 +33,15 @@ class OutputRecord:
     """
 
     images: dict[str, np.ndarray]
-    picture: Picture
+    scene: Scene
+    cameras: dict[str, AnyCamera]
     shapes: dict[str, tuple]
     drawing: Drawing
 
     def __repr__(self) -> str:
         """Return the sizes of the outputs, and what they are of, in a line."""
         outputs = ", ".join(f"{name} {image.shape}" for name, image in self.images.items())
-        return f"OutputRecord({outputs}; objects: {', '.join(self.picture.scene.objects)})"
+        return f"OutputRecord({outputs}; objects: {', '.join(self.scene.objects)})"
 
     def vjp(
         self, adj_images: Mapping[str, Any], wrt: Iterable[str] | None = None
@@ -66,7 +67,7 @@ class OutputRecord:
         """
         pulled = self.drawing.pull(self._layers(adj_images))
         job, shape_of = self.drawing.jobs[0], paths.asked(self.shapes, wrt)
-        return paths.gradient(self.picture, job, shape_of, pulled)
+        return paths.gradient(self.scene, self.cameras, job, shape_of, pulled)
 
     def jvp(self, tangents: Mapping[str, Any]) -> dict[str, np.ndarray]:
         """Push tangents of the parameters forward to the outputs, which are not drawn again.
@@ -87,7 +88,7 @@ class OutputRecord:
             If a path is unknown or a tangent does not fit.
         """
         job = self.drawing.jobs[0]
-        packed = paths.pack_tangents(self.picture, job, self.shapes, tangents)
+        packed = paths.pack_tangents(self.scene, self.cameras, job, self.shapes, tangents)
         pushed = split(self.drawing.push(packed), job, check_outputs(self.images), many=True)
         return {name: tan.reshape(self.images[name].shape) for name, tan in pushed.items()}
 
@@ -133,8 +134,10 @@ def record_outputs(
     layers = [layers_of(job, wanted) for job in jobs]
     drawn, drawing = draw(jobs, layers, threads, check_device(device))
     images = split(drawn, jobs[0], wanted, many)
+    named = paths.named(cameras, many=many)
     picture = Picture(scene, cameras if many else cameras[0], rasterizer, vertices, size)
-    return OutputRecord(images, picture, paths.shapes(picture, jobs[0]), drawing)
+    shapes = paths.shapes(picture, jobs[0])
+    return OutputRecord(images, scene, named, shapes, drawing)
 
 
 def rasterize_outputs_jvp(

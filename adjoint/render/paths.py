@@ -11,7 +11,7 @@ Tests: `tests/render/test_soft_raster.py`, `tests/render/test_views.py`.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,6 +30,7 @@ NUMBERS = ("sigma", "gamma", "epsilon")
 SIGMA, GAMMA, EPSILON, NEAR, FAR = 0, 1, 2, 4, 5  # of `Packed.numbers`
 CLIPPING = slice(NEAR, FAR + 1)
 PLANES = ("near", "far")  # of a camera; in numbers, behind them
+Cameras = Mapping[str, AnyCamera]  # by the first part of the paths of their parameters
 
 
 class Packed(NamedTuple):
@@ -99,6 +100,11 @@ def shapes(picture: Picture, job: Job) -> dict[str, tuple]:
     return {path: np.shape(x) for path, x in picture.values(is_deep=job.settings.is_deep).items()}
 
 
+def named(cameras: Sequence[AnyCamera], *, many: bool) -> dict[str, AnyCamera]:
+    """Return the cameras by the paths that their gradients begin with."""
+    return {f"camera.{i}" if many else "camera": camera for i, camera in enumerate(cameras)}
+
+
 def asked(shapes: Mapping[str, tuple], wrt: Iterable[str] | None) -> dict[str, tuple]:
     """Return the shapes of the gradients wanted, by default all; raise if a path is unknown."""
     wanted = list(shapes) if wrt is None else checks.paths("wrt", wrt)
@@ -126,14 +132,18 @@ def known_path(argument: str, path: str, shapes: Mapping[str, tuple]) -> str:
 
 
 def gradient(
-    picture: Picture, job: Job, shape_of: Mapping[str, tuple], frames: Iterable[Packed]
+    scene: Scene,
+    cameras: Cameras,
+    job: Job,
+    shape_of: Mapping[str, tuple],
+    frames: Iterable[Packed],
 ) -> dict[str, np.ndarray]:
     """Sum the adjoints of the frames into one mapping of paths, first to last.
 
     They come view by view, all frames of the first camera before those of the second, one by one
     or several at once.
     """
-    scene, cameras, n_frames, dtype = picture.scene, picture.views, len(job.x), job.x.dtype
+    n_frames, dtype = len(job.x), job.x.dtype
     sums = _sums(scene, list(cameras), job, shape_of, frames)
     of_cameras = {}
     for owner, camera in cameras.items():
@@ -221,10 +231,13 @@ def through_unit(light: DirectionalLight, change: np.ndarray) -> np.ndarray:
 
 
 def pack_tangents(
-    picture: Picture, job: Job, shape_of: Mapping[str, tuple], tangents: Mapping[str, Any]
+    scene: Scene,
+    cameras: Cameras,
+    job: Job,
+    shape_of: Mapping[str, tuple],
+    tangents: Mapping[str, Any],
 ) -> list[Packed]:
     """Pack the given tangents for each camera; parameters without one have the tangent 0."""
-    scene, cameras = picture.scene, picture.views
     packed = zeros(job)._replace(x=np.zeros(job.x.shape, job.x.dtype))
     target, suns = views(scene, job, packed), _suns(scene)
     of_cameras: dict[str, dict[str, np.ndarray]] = {owner: {} for owner in cameras}

@@ -110,13 +110,14 @@ class ImageRecord:
     """
 
     images: np.ndarray
-    picture: Picture
+    scene: Scene
+    cameras: dict[str, AnyCamera]
     shapes: dict[str, tuple]
     drawing: Drawing
 
     def __repr__(self) -> str:
         """Return the size of the images, and what they are of, in a line."""
-        objects = ", ".join(self.picture.scene.objects)
+        objects = ", ".join(self.scene.objects)
         return f"ImageRecord(images={self.images.shape} {self.images.dtype}, objects: {objects})"
 
     def jvp(self, tangents: Mapping[str, Any]) -> np.ndarray:
@@ -150,7 +151,7 @@ class ImageRecord:
         (32, 48, 4) True
         """
         job = self.drawing.jobs[0]
-        packed = paths.pack_tangents(self.picture, job, self.shapes, tangents)
+        packed = paths.pack_tangents(self.scene, self.cameras, job, self.shapes, tangents)
         return self.drawing.push(packed).reshape(self.images.shape)
 
     def vjp(self, adj_images: Any, wrt: Iterable[str] | None = None) -> dict[str, np.ndarray]:
@@ -191,7 +192,7 @@ class ImageRecord:
             adj = checks.array("adj_images", adj, shape, dtype=jobs[0].x.dtype)
         shape_of = paths.asked(self.shapes, wrt)
         pulled = self.drawing.pull(adj.reshape(len(jobs), len(jobs[0].x), 1, *shape[-3:]))
-        return paths.gradient(self.picture, jobs[0], shape_of, pulled)
+        return paths.gradient(self.scene, self.cameras, jobs[0], shape_of, pulled)
 
 
 def record_images(
@@ -230,8 +231,10 @@ def record_images(
     jobs = pack(scene, cameras, rasterizer, vertices, size)
     images, drawing = draw(jobs, [layers_of(job) for job in jobs], threads, check_device(device))
     images = only_asked(images[:, :, 0], many, jobs[0].batched)
+    named = paths.named(cameras, many=many)
     picture = Picture(scene, cameras if many else cameras[0], rasterizer, vertices, size)
-    return ImageRecord(images, picture, paths.shapes(picture, jobs[0]), drawing)
+    shapes = paths.shapes(picture, jobs[0])
+    return ImageRecord(images, scene, named, shapes, drawing)
 
 
 def rasterize_jvp(

@@ -88,7 +88,7 @@ def rasterize_jvp_terms(
         )
     record = record_images(scene, camera, rasterizer, vertices, size)
     job = record.drawing.jobs[0]
-    (packed,) = paths.pack_tangents(record.picture, job, record.shapes, tangents)
+    (packed,) = paths.pack_tangents(scene, record.cameras, job, record.shapes, tangents)
     terms = {}
     for term in Term:
         tan_images = np.empty((len(job.x), *record.images.shape[-3:]), job.x.dtype)
