@@ -47,12 +47,7 @@ class Picture:
 
     def parameters(self) -> dict[str, np.ndarray]:
         """Return every differentiable parameter by path."""
-        values = self.values(is_deep=isinstance(self.rasterizer.blend, Softmax))
-        return {path: np.asarray(value, dtype=np.float64) for path, value in values.items()}
-
-    def values(self, *, is_deep: bool) -> dict[str, Any]:
-        """Return the same as they were given; `is_deep` where depths count, and so their planes."""
-        values: dict[str, Any] = {}
+        values: dict[str, object] = {}
         for name, mesh in self.scene.objects.items():
             values[f"{name}.vertices"] = self.vertices[name]
             for kind in _MESH:
@@ -65,10 +60,11 @@ class Picture:
             values |= {f"{name}.{f.name}": getattr(light, f.name) for f in fields(light)}
         for name, camera in self.views.items():
             values |= {f"{name}.{key}": value for key, value in camera.parameters().items()}
-            if is_deep:
+            if isinstance(self.rasterizer.blend, Softmax):
                 values |= {f"{name}.{key}": getattr(camera, key) for key in _PLANES}
         values |= {f"rasterizer.{key}": getattr(self.rasterizer, key) for key in _RASTERIZER}
-        return values | {f"rasterizer.{key}": k for key, k in vars(self.rasterizer.blend).items()}
+        values |= {f"rasterizer.{key}": k for key, k in vars(self.rasterizer.blend).items()}
+        return {path: np.asarray(value, dtype=np.float64) for path, value in values.items()}
 
     def at(self, values: Mapping[str, Any]) -> "Picture":
         """Return the picture with other values of some parameters; what has none is kept."""

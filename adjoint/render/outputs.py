@@ -15,7 +15,6 @@ from adjsim import checks
 from adjsim.jit.devices import Device, check_device
 from render.camera import AnyCamera
 from render.outputs import channels, check_outputs, pack_outputs, split
-from render.picture import Picture
 from render.raster.layers import Output, layers_of
 from render.raster.packing import check_cameras
 from render.scene import Scene
@@ -135,8 +134,7 @@ def record_outputs(
     drawn, drawing = draw(jobs, layers, threads, check_device(device))
     images = split(drawn, jobs[0], wanted, many)
     named = paths.named(cameras, many=many)
-    picture = Picture(scene, cameras if many else cameras[0], rasterizer, vertices, size)
-    shapes = paths.shapes(picture, jobs[0])
+    shapes = paths.shapes(scene, named, vertices, jobs[0])
     return OutputRecord(images, scene, named, shapes, drawing)
 
 

@@ -20,10 +20,10 @@ from adjoint.render.camera import view_jvp, view_vjp
 from adjsim import checks
 from render.camera import AnyCamera
 from render.faces.face_setup import PackedScene
-from render.picture import Picture
 from render.projection import VIEW_SIZE
 from render.raster.packing import Job, behind_samples
 from render.scene import DirectionalLight, Scene, SphericalHarmonics
+from render.shaders.harmonics import N_HARMONICS
 
 
 NUMBERS = ("sigma", "gamma", "epsilon")
@@ -95,9 +95,35 @@ def views(scene: Scene, job: Job, packed: Packed) -> dict[str, np.ndarray]:
     return out
 
 
-def shapes(picture: Picture, job: Job) -> dict[str, tuple]:
+def shapes(
+    scene: Scene, cameras: Cameras, vertices: Mapping[str, Any], job: Job
+) -> dict[str, tuple]:
     """Return the shape of each parameter, as the caller gave it."""
-    return {path: np.shape(x) for path, x in picture.values(is_deep=job.settings.is_deep).items()}
+    behind = np.empty(job.background_shape, job.x.dtype)
+    packed = Packed(job.x[0], job.scene._replace(background=behind), job.view, np.empty(6))
+    out = {}
+    for path in views(scene, job, packed):
+        owner, _, name = path.rpartition(".")
+        if name == "vertices":
+            value = vertices[owner]
+            out[path] = value.shape if hasattr(value, "shape") else np.shape(value)
+        elif name in {"ambient", "diffuse", "specular", "shininess"}:
+            out[path] = np.shape(getattr(scene.objects[owner].material, name))
+        elif name in {"face_colors", "vertex_colors", "uv"}:
+            out[path] = np.shape(getattr(scene.objects[owner], name))
+        elif name == "background":
+            out[path] = job.background_shape
+        elif name == "texels":
+            out[path] = np.shape(getattr(scene.objects[owner].texture, name))
+        elif name == "coefficients":
+            out[path] = (N_HARMONICS, 3)
+        else:
+            out[path] = () if name in {*NUMBERS, "kappa"} else (3,)
+    for owner, camera in cameras.items():
+        out |= {f"{owner}.{name}": value.shape for name, value in camera.parameters().items()}
+        if job.settings.is_deep:
+            out |= {f"{owner}.{name}": () for name in PLANES}
+    return out
 
 
 def named(cameras: Sequence[AnyCamera], *, many: bool) -> dict[str, AnyCamera]:

@@ -23,7 +23,6 @@ from adjoint.render.raster.tile_tangents import draw_frame_jvp
 from adjsim import checks
 from adjsim.jit.devices import Device, check_device, module_of
 from render.camera import AnyCamera
-from render.picture import Picture
 from render.raster.cuda_raster import DrawnGroup, draw_on_gpu
 from render.raster.layers import Layers, layers_of
 from render.raster.packing import Job, check_cameras, pack
@@ -232,8 +231,7 @@ def record_images(
     images, drawing = draw(jobs, [layers_of(job) for job in jobs], threads, check_device(device))
     images = only_asked(images[:, :, 0], many, jobs[0].batched)
     named = paths.named(cameras, many=many)
-    picture = Picture(scene, cameras if many else cameras[0], rasterizer, vertices, size)
-    shapes = paths.shapes(picture, jobs[0])
+    shapes = paths.shapes(scene, named, vertices, jobs[0])
     return ImageRecord(images, scene, named, shapes, drawing)
 
 
