@@ -68,9 +68,9 @@ class Picture:
 
     def at(self, values: Mapping[str, Any]) -> "Picture":
         """Return the picture with other values of some parameters; what has none is kept."""
-        paths = self.values(is_deep=True)
+        planes = [f"{name}.{key}" for name in self.views for key in _PLANES]
         for path in values:
-            checks.known_key("path in `values`", path, paths)
+            checks.known_key("path in `values`", path, [*self.parameters(), *planes])
 
         def moved(piece: Any, name: str, keys: Iterable[str], **parts: Any) -> Any:
             changes = {key: new for key, new in parts.items() if new is not getattr(piece, key)}
