@@ -216,7 +216,7 @@ def _unfilled(
         covered[row[is_inside], column[is_inside]] = True
         around = np.ones([2 * int(np.ceil(0.5 * cell)) + 1] * 2)
         covered = scipy.ndimage.binary_dilation(covered, around)
-        unfilled.append(float((view.body & ~covered).sum() / view.body.sum()))
+        unfilled.append(float((view.body & np.logical_not(covered)).sum() / view.body.sum()))
     return unfilled
 
 
