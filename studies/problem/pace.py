@@ -16,11 +16,12 @@ at the start, always on the CPU, so the choice is the same wherever a scene file
 is left of the error is measured at the answer, in steps half as long
 (`studies/answer/discretisation.py`).
 
-Where bodies touch obstacles alone, steps are those of the estimate. It knows how deep a point sinks
-by itself. Where its neighbours press a light one deeper, motions look right, but their tangents
-grow without bound. So depths are measured at 257 instants or more, and steps that are longer than
-what is estimated to be stable for them are shortened to 0.6 of it: at the start, and where local
-searches begin and end. A quarter of the estimate is the shortest.
+Where bodies touch only obstacles, the estimate is kept. It assumes that each point sinks into an
+obstacle by itself. If the neighbours of a light point press it deeper, it is damped more. The
+motion still looks right, but its tangent grows without bound. So the depths of the motion are
+measured at 257 instants or more. If the step is longer than the stable step for these depths, it is
+shortened to 0.6 of that, but not below a quarter of the estimate. This is done at the start, and
+where local searches begin and end.
 """
 
 import dataclasses

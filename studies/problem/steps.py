@@ -29,7 +29,7 @@ class TimeSteps:
     count: int  # steps in it
     is_given: bool = False  # whether the scene file says how long a step is
     longest: float = np.inf  # in which surfaces that meet do not pass each other [s]
-    pace: float = 1.0  # steps over those of the estimate, where contact asks (`pace.py`)
+    pace: float = 1.0  # step over the estimated one, as contact needs it (`pace.py`)
 
     @property
     def dt(self) -> float:

@@ -5,6 +5,6 @@
         for item, result in pool(function, items):
             folder.write_json(f"instances/{item:03d}/result.json", result)
 
-Runs, scans, data sets and tables begin in `starting` and nowhere else. A resumed search runs anew:
-`studies/optimizers/evaluations.py` answers from its logs until they end, and goes on.
+Runs, scans, data sets and tables begin in `starting` and nowhere else. A resumed search starts from
+the beginning: `studies/optimizers/evaluations.py` replays its logs, and evaluates where they end.
 """

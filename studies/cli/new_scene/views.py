@@ -41,7 +41,7 @@ def new_from_views(file: Path, films: Sequence[str], kind: str | None) -> list[s
         views=views,
     )  # fmt: skip
     scene = tomllib.loads(text)
-    for observation in scene["observations"].values():  # the picture is not there yet
+    for observation in scene["observations"].values():  # the picture is still to be taken
         observation.get("background", {}).pop("picture", None)
     scene_from_dict(scene, folder, source=str(file))
     write(file, text)
