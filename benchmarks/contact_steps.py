@@ -20,8 +20,8 @@ import typer
 
 from adjsim.model import Model
 from benchmarks.publish import in_markdown, record
+from studies.problem.contact_steps import stable_step
 from studies.problem.forward import motion_through
-from studies.problem.pace import stable_step
 from studies.scene.building import BuiltScene, build
 from studies.scene.declared import Cloth, Contact, Held, PlaneObstacle, Rigid, Scene
 from studies.scene.files import find_scene

@@ -31,7 +31,7 @@ def row(
 def draw_fit(axes: Any, answer: Answer, component: int, *, unit: float = 1.0, label: str) -> None:
     """Draw one coordinate of all tracked points over time: measured as dots, fitted as lines."""
     problem, theta = answer.solved.problem, answer.solved.result.theta
-    rows = problem.images(theta)
+    rows = problem.predicted_rows(theta)
     for observer, fitted in problem.by_observer(rows):
         shape = (len(observer.times), -1)
         seen = observer.targets()[:, component].reshape(shape)

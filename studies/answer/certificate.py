@@ -217,7 +217,7 @@ def _tested(problem: SceneProblem, theta: np.ndarray, seed: int, say: Say) -> di
 
 def covered_pixels(problem: SceneProblem, theta: np.ndarray) -> float | None:
     """Return the part of the pictures' pixels that the bodies cover; None without pictures."""
-    rows = problem.by_observer(problem.images(theta))
+    rows = problem.by_observer(problem.predicted_rows(theta))
     alpha = [pixels[:, 3] for observer, pixels in rows if observer.IS_PICTURE]
     return float(np.mean(np.concatenate(alpha) > 0.5)) if alpha else None
 
@@ -325,7 +325,7 @@ def _kept_images(problem: SceneProblem) -> Images:
         key = theta.tobytes()
         if key in kept:
             return kept[key]
-        drawn = problem.images(theta)
+        drawn = problem.predicted_rows(theta)
         if (len(kept) + 1) * drawn.nbytes <= MOST_KEPT:
             kept[key] = drawn
         return drawn
@@ -337,7 +337,7 @@ def smooth_pixels(
     problem: SceneProblem, theta: np.ndarray, direction: np.ndarray, eps0: float, *, drawn: Images
 ) -> np.ndarray:
     """Return the pixels that do not jump within a sweep, (n_frames, height, width) bool."""
-    images, tangent = problem.images_jvp(theta, direction)
+    images, tangent = problem.predicted_rows_jvp(theta, direction)
     smooth = np.ones(images.shape[:-1], bool)
     before = None
     for eps in eps0 * 0.5 ** np.arange(HALVINGS + 1):

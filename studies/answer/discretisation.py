@@ -58,7 +58,7 @@ from studies.optimizers.jacobian import Jacobian
 from studies.optimizers.problem import NOT_FINITE
 from studies.optimizers.secants import secant_jacobian
 from studies.problem.clusters import clusters_of_rows
-from studies.problem.many_points import residuals_at
+from studies.problem.many_thetas import residuals_at
 from studies.problem.problem import SceneProblem
 from studies.problem.refining import element_counts, seen_in_space, with_shorter_steps
 from studies.runs.errors import StudyError

@@ -51,7 +51,7 @@ class Watched:
     def residuals(self, theta: np.ndarray) -> np.ndarray:
         """Return the residuals, and measure the motion that they are of."""
         self._found = {}  # none where it blows up
-        rows = self.problem.images(theta)
+        rows = self.problem.predicted_rows(theta)
         self._found = self.target.measure(self.problem, rows)
         return self.problem.with_priors(theta, self.problem.residuals_of(rows))
 
@@ -96,7 +96,7 @@ def solve_control(
     result = minimize(watched, start, file.search, log=log, callback=seen)
     measured = {}
     if np.isfinite(result.loss):
-        measured = target.measure(problem, problem.images(result.theta))
+        measured = target.measure(problem, problem.predicted_rows(result.theta))
     return Solution(
         problem,
         result,

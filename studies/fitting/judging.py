@@ -118,7 +118,7 @@ def explained_motion(
     the body is.
     """
     stepped = problem.with_steps_for(theta)
-    images = _if_finite(lambda: stepped.images(theta))
+    images = _if_finite(lambda: stepped.predicted_rows(theta))
     left = None if images is None else _if_finite(lambda: squares_of(stepped, images))
     if images is None or left is None:
         return None, None
@@ -127,7 +127,7 @@ def explained_motion(
 
     def by_looks(at: np.ndarray) -> np.ndarray:
         there = problem.with_steps_for(at)
-        mask = counted & agreed_rows(there, there.images(at)) if is_loose else counted
+        mask = counted & agreed_rows(there, there.predicted_rows(at)) if is_loose else counted
         return look_squares(there, at, mask)
 
     every = [_if_finite(lambda at=at: by_looks(at)) for at in looks]
@@ -143,7 +143,7 @@ def unexplained_pictures(problem: SceneProblem, theta: np.ndarray) -> float | No
     As of films, shadows and light beside the bodies do not count.
     """
     stepped = problem.with_steps_for(theta)
-    images = _if_finite(lambda: stepped.images(theta))
+    images = _if_finite(lambda: stepped.predicted_rows(theta))
     if images is None:
         return None
     counted = counted_rows(stepped, images)

@@ -54,7 +54,7 @@ class LocalSearch:
         how, theta = how or self.how, problem.parameters.with_short_turns(theta)
         spent, result = 0, Result(theta, np.inf, Status.NOT_FINITE, 0)
         stall = FIRST_ORDER_STALL if how.method in FIRST_ORDER else STALL
-        names = log_names(log)
+        names = logs_with_repeats(log)
         for name in names:
             stepped = problem.with_stable_steps(theta)
             self.progress.begin(stage)
@@ -94,7 +94,7 @@ class LocalSearch:
         return not intervals.reason and bool((apart <= LITTLE * intervals.half_width).all())
 
 
-def log_names(log: str) -> list[str]:
+def logs_with_repeats(log: str) -> list[str]:
     """Return the logs of a local search and of its repetitions with new time steps."""
     again = [log.replace(".", f"-steps-{k + 1}.") for k in range(1, ATTEMPTS)]
     return [log, *again]

@@ -21,7 +21,7 @@ from studies.answer.solution import Solution
 from studies.answer.verdict import WORSE
 from studies.fitting import judging
 from studies.fitting.judging import explained_motion, loss_where_finite, squares_left
-from studies.fitting.local_search import LocalSearch, log_names
+from studies.fitting.local_search import LocalSearch, logs_with_repeats
 from studies.fitting.metrics import metrics_of
 from studies.fitting.missing_term import find_missing_term
 from studies.fitting.start_from_tracks import start_from_tracks
@@ -148,7 +148,7 @@ def solve(
         replace(verdict, reason=f"{verdict.reason} {note}".strip()),
         spent + local.spent + tried.evaluations,
         validation,
-        tuple(name for log in common.logs for name in log_names(log) if folder.has(name)),
+        tuple(name for log in common.logs for name in logs_with_repeats(log) if folder.has(name)),
         verdicts=each,
         notes=notes,
         budget=budget,

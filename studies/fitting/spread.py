@@ -63,7 +63,7 @@ def pixel_covariance(
     Source: Seber & Wild, Nonlinear Regression, Wiley 1989, sec. 2.1.
     """
     p = len(theta)
-    rows, parts = problem.by_observer(problem.images(theta)), problem.by_residuals(r[:-p])
+    rows, parts = problem.by_observer(problem.predicted_rows(theta)), problem.by_residuals(r[:-p])
     variances = [
         observer.noise(seen, residuals, p)
         for (observer, seen), (_, residuals) in zip(rows, parts, strict=True)
@@ -79,7 +79,7 @@ def expected_covariance(problem: SceneProblem, theta: np.ndarray, J: Jacobian) -
     singular.
     """
     p = J.shape[1]
-    rows = problem.by_observer(problem.images(theta))
+    rows = problem.by_observer(problem.predicted_rows(theta))
     variances = [observer.expected_noise(predicted) for observer, predicted in rows]
     return _covariance(problem, J, variances, J[-p:].T @ J[-p:] / EVIDENCE)
 

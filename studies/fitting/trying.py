@@ -19,7 +19,7 @@ from studies.fitting.spread import pixel_noise, spread_of
 from studies.optimizers.minimize import MOST_TANGENTS, method_for
 from studies.optimizers.problem import NOT_FINITE, Method, Result, Status
 from studies.optimizers.secants import secant_jacobian, secant_search
-from studies.problem.many_points import residuals_at
+from studies.problem.many_thetas import residuals_at
 from studies.problem.parameters import Parameters
 from studies.problem.problem import SceneProblem
 

@@ -212,7 +212,9 @@ def _write_points(folder: RunFolder, observer: Observer, rows: np.ndarray, seen:
 
 
 def _parts(problem: SceneProblem, theta: np.ndarray) -> dict[str, np.ndarray]:
-    return {observer.name: rows for observer, rows in problem.by_observer(problem.images(theta))}
+    return {
+        observer.name: rows for observer, rows in problem.by_observer(problem.predicted_rows(theta))
+    }
 
 
 def _write_film(

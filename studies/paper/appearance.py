@@ -137,7 +137,7 @@ def looked_at(case: LookCase, kind: str) -> dict[str, float]:
     film = films_of(problem.observers)[0]
     n_rows = film.rows_per_frame() * len(film.times)
     theta = problem.parameters.theta(np.array([case.mass]))
-    rows, slopes = problem.images_jvp(theta, np.ones(1))
+    rows, slopes = problem.predicted_rows_jvp(theta, np.ones(1))
     per_log = 1.0 / problem.parameters.scene_tangents(theta, np.ones(1))[MASS] * case.mass
     shrink = max(1, int(np.ceil(REACH * film.size[0] / 2.0 * np.sqrt(film.rasterizer.sigma))))
     covered = film.as_images(rows[:n_rows])[..., 3] > 0.5

@@ -301,7 +301,7 @@ def _reinforce(problem: SceneProblem, rng: np.random.Generator) -> tuple[np.ndar
 def _return_of(problem: SceneProblem, theta: np.ndarray) -> float:
     """Return minus the discounted losses of all frames; NaN if the motion blew up."""
     try:
-        losses = problem.frame_losses(problem.images(theta))
+        losses = problem.frame_losses(problem.predicted_rows(theta))
     except NOT_FINITE:
         return np.nan
     return -float(DECAY ** np.arange(len(losses)) @ losses)

@@ -12,8 +12,8 @@ from scipy.spatial.transform import Rotation
 from adjsim import checks
 from adjsim.rigid.bodies import RigidBodies
 from adjsim.rigid.pose import BodyState
-from studies.problem.pace import tried_steps
-from studies.problem.reach import system_at
+from studies.problem.contact_steps import tried_steps
+from studies.problem.scene_maps import system_at
 from studies.problem.steps import Sampling, first_steps, sample_steps, shortest_interval
 from studies.runs.errors import NotFiniteError, StudyError
 from studies.scene.building import BuiltScene, build

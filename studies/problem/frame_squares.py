@@ -10,7 +10,7 @@ from studies.problem.problem import SAME_TIME, SceneProblem
 
 def residual_squares(problem: SceneProblem, theta: np.ndarray) -> np.ndarray:
     """Return the weighted mean squares of prediction - observation by instant."""
-    return squares_of(problem, problem.images(theta))
+    return squares_of(problem, problem.predicted_rows(theta))
 
 
 def squares_of(

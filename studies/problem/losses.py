@@ -18,7 +18,7 @@ from studies.optimizers.jacobian import Jacobian
 from studies.problem.free import ShapeLosses
 from studies.problem.observers import SEEN, Observer, ReachedResiduals
 from studies.problem.predict import ScenePredictor, cut
-from studies.problem.reach import Reach
+from studies.problem.scene_maps import SceneMaps
 from studies.scene.motion import inspect_frames, pull_frames
 
 
@@ -129,7 +129,7 @@ class SceneLosses(ScenePredictor):
 
     def residuals_jvp(self, theta: np.ndarray, tan_theta: np.ndarray) -> np.ndarray:
         """Return the derivative of r along `tan_theta`."""
-        pairs = self.by_observer(self.images_jvp(theta, tan_theta)[1])
+        pairs = self.by_observer(self.predicted_rows_jvp(theta, tan_theta)[1])
         tan_r = np.concatenate([observer.residuals_jvp(rows) for observer, rows in pairs])
         return np.concatenate([tan_r, self._prior(theta)[1] * tan_theta])
 
@@ -149,7 +149,7 @@ class SceneLosses(ScenePredictor):
         defaults = {path: self.built.values[path].value for path in paths}
         there = replace(self, fixed={**defaults, **self.fixed})
         moment, products = there.moment(theta), []
-        wanted = Reach(self.built, self.steps.dt).targets(defaults)
+        wanted = SceneMaps(self.built, self.steps.dt).targets(defaults)
         recorded = moment[1].record()
         records = there.recorded(moment, recorded.trajectory)
         reached, places = self.reached([record.rows for record in records])

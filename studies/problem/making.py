@@ -13,6 +13,7 @@ import numpy as np
 
 from studies.optimizers.problem import NOT_FINITE
 from studies.problem import refining
+from studies.problem.contact_steps import tried_steps
 from studies.problem.declared_errors import DeclaredNumber, declared_numbers, notes_on_errors
 from studies.problem.first_frames import fit_first_frames
 from studies.problem.forward import start_surfaces
@@ -35,7 +36,6 @@ from studies.problem.observations.frames import check_lengths
 from studies.problem.observers import Observer
 from studies.problem.observing import check_forces, frame_times, make_observers
 from studies.problem.own import OwnResiduals, declared_own, own_observer
-from studies.problem.pace import tried_steps
 from studies.problem.parameters import FreeParameter, Parameters
 from studies.problem.problem import SceneProblem, on_one_timeline
 from studies.problem.steps import TimeSteps, first_steps, shortest_interval

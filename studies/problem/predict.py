@@ -14,10 +14,10 @@ from typing import Any, Self
 import numpy as np
 
 from adjsim.jit.device_arrays import joined, to_host
+from studies.problem.contact_steps import stable_steps
 from studies.problem.observers import DENSITY, NODES, Moved, Observer, RecordedPrediction
-from studies.problem.pace import stable_steps
 from studies.problem.parameters import Parameters
-from studies.problem.reach import Reach, system_at
+from studies.problem.scene_maps import SceneMaps, system_at
 from studies.problem.steps import Sampling, TimeSteps, sample_steps
 from studies.scene.building import BuiltScene
 from studies.scene.filming import ImageCotangents
@@ -204,7 +204,7 @@ class ScenePredictor:
         names = {observer.sensor for observer in self.observers if observer.sensor}
         return {**self.built.subjects, **{name: self.built.sensors[name] for name in names}}
 
-    def images(self, theta: np.ndarray) -> np.ndarray:
+    def predicted_rows(self, theta: np.ndarray) -> np.ndarray:
         """Return all predictions at theta, (n_rows, 4)."""
         return to_host(self._rows(theta))
 
@@ -233,7 +233,7 @@ class ScenePredictor:
         self, motion: Motion, tangents: Mapping[str, np.ndarray], values: Mapping[str, np.ndarray]
     ) -> Moved:
         """Return what moves for tangents by scene path; {} where the system stays."""
-        reached = Reach(self.built, motion.dt).jvp(values, tangents)
+        reached = SceneMaps(self.built, motion.dt).jvp(values, tangents)
         if not reached:
             return {}
         run, tan_run = motion.jvp(reached)
@@ -243,7 +243,9 @@ class ScenePredictor:
         }
         return surfaces | _states(tan_run)
 
-    def images_jvp(self, theta: np.ndarray, tan_theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def predicted_rows_jvp(
+        self, theta: np.ndarray, tan_theta: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return the predictions at theta and their derivative along `tan_theta`."""
         records, push = self.pushing(theta)
         return to_host(joined([record.rows for record in records])), joined(push(tan_theta))
@@ -315,7 +317,7 @@ class ScenePredictor:
     def reached_parameters(self) -> tuple[str, ...]:
         """Return the parameters of the system that what is free reaches."""
         free = self.parameters.scene_values(self.parameters.start)
-        return Reach(self.built, self.steps.dt).targets(free)
+        return SceneMaps(self.built, self.steps.dt).targets(free)
 
     def gradient_of(
         self,
@@ -340,7 +342,7 @@ class ScenePredictor:
         for path, adj in pulled.values.items():
             if path in wanted:
                 adjoints[path] = adjoints.get(path, 0.0) + adj
-        return add_up([Reach(self.built, self.steps.dt).vjp(values, adjoints), by_path])
+        return add_up([SceneMaps(self.built, self.steps.dt).vjp(values, adjoints), by_path])
 
 
 def cut(rows: Any, counts: Sequence[int]) -> list[Any]:

@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 
 from studies.problem.losses import SceneLosses
-from studies.problem.many_points import samples
+from studies.problem.many_thetas import samples
 from studies.problem.observers import Observer
 from studies.problem.worlds import Sample
 

@@ -12,7 +12,7 @@ from adjsim.rollout import WatchedStep
 from studies.runs.errors import StudyError
 
 
-ROOM = 0.6  # of the estimated stable step: 2.8 times the stiffness is still stable
+PART_OF_STABLE = 0.6  # of the estimated stable step: 2.8 times the stiffness is still stable
 LONG = 1.0  # of it, from which on steps are too long
 SPARE = 1.5  # how many times as long they could be, from which on they are too short
 LEAST, SMOOTH = 4, 64  # steps between frames; without an estimate, as for a pendulum
@@ -29,7 +29,7 @@ class TimeSteps:
     count: int  # steps in it
     is_given: bool = False  # whether the scene file says how long a step is
     longest: float = np.inf  # in which surfaces that meet do not pass each other [s]
-    pace: float = 1.0  # step over the estimated one, as contact needs it (`pace.py`)
+    factor: float = 1.0  # step over the estimated one, as contact needs it (`contact_steps.py`)
 
     @property
     def dt(self) -> float:
@@ -42,7 +42,7 @@ class TimeSteps:
         if self.is_given:
             return self
         stable = system.stable_dt() if isinstance(system, Model) else np.inf
-        longest = min(self.pace * ROOM * stable, self.longest)
+        longest = min(self.factor * PART_OF_STABLE * stable, self.longest)
         if not np.isfinite(longest):
             return replace(self, count=SMOOTH)
         count = int(np.ceil(self.interval / longest))
@@ -58,7 +58,7 @@ class TimeSteps:
         """Whether the steps are too long for a system."""
         if self.is_given or not isinstance(system, Model):
             return False
-        return self.dt > LONG * self.pace * system.stable_dt()
+        return self.dt > LONG * self.factor * system.stable_dt()
 
     def are_short(self, system: Any) -> bool:
         """Whether longer steps would do for a system as well."""

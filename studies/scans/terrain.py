@@ -17,7 +17,7 @@ import numpy as np
 
 from studies.problem.free import more_values
 from studies.problem.making import make_problem
-from studies.problem.many_points import samples
+from studies.problem.many_thetas import samples
 from studies.problem.problem import SceneProblem
 from studies.problem.steps import TimeSteps
 from studies.problem.worlds import Failure, Sample
@@ -67,7 +67,7 @@ class Terrain:
     def samples(
         self, points: Points, *, with_gradient: bool = True, steps: Steps | None = None
     ) -> list[Sample | Failure]:
-        """Return loss and gradient at natural values; else as `many_points.samples`."""
+        """Return loss and gradient at natural values; else as `many_thetas.samples`."""
         reasons = [self.why_not(point) for point in points]
         good = [k for k, reason in enumerate(reasons) if not reason]
         good_steps = None if steps is None else [steps[k] for k in good]

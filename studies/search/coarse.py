@@ -195,7 +195,7 @@ def found_basins(basins: list[Basin], evaluations: int, coarse: CoarseLosses) ->
     return SearchResult(tuple(ranked), evaluations, coarse)
 
 
-def log_names(start: int, stages: int) -> list[str]:
+def stage_logs(start: int, stages: int) -> list[str]:
     """Return the names of a start's logs: iterations.jsonl, iterations-2.jsonl, ...
 
     Stages before the last have their number too: iterations-1-stage-1.jsonl.

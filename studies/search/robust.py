@@ -33,7 +33,7 @@ from studies.search.coarse import (
     found_basins,
     is_log,
     local_minima,
-    log_names,
+    stage_logs,
 )
 
 
@@ -136,7 +136,7 @@ class LocalSearches:
 
     def log_name(self, basin: Basin, number: int, ending: str = "") -> str:
         """Return the name of a log of a stage."""
-        name = log_names(basin.number, self.n_stages)[number]
+        name = stage_logs(basin.number, self.n_stages)[number]
         return name.replace(".jsonl", f"{ending}.jsonl")
 
     def search(

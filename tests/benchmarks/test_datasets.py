@@ -134,7 +134,7 @@ def test_a_loaded_scene_draws_the_body_where_the_pictures_have_it(tmp_path, name
     file = read_scene(tmp_path / "out" / "scene.toml")
     problem = make_problem(file).problem
     assert len(problem.observers) == 2
-    rows = problem.images(problem.parameters.start)
+    rows = problem.predicted_rows(problem.parameters.start)
     for observer, of_film in problem.by_observer(rows):
         np.testing.assert_allclose(observer.times, np.arange(3) / 24)
         _, _, drawn, seen = observer.pictures(of_film)

@@ -30,7 +30,7 @@ def problem(device):
     loss, gradient = own.loss_and_gradient(theta)
     residuals, jacobian = own.residuals_and_jacobian(theta)
     return {
-        "images": own.images(theta),
+        "images": own.predicted_rows(theta),
         "targets": own.targets,
         "loss": np.array([loss]),
         "gradient": gradient,

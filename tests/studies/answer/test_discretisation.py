@@ -142,9 +142,9 @@ def test_a_finer_mesh_is_the_same_body_seen_by_the_same_points():
     theta = problem.parameters.start
     blank = [each.residuals_jvp(np.zeros((len(each.targets()), 4))) for each in finer.observers]
     assert len(problem.residuals(theta)) == sum(map(len, blank)) + 1
-    rows = finer.images(theta)[:, :3]
+    rows = finer.predicted_rows(theta)[:, :3]
     # the body has hardly moved after 10 ms: nodes are in their places, in the same order
-    assert rows == pytest.approx(problem.images(theta)[:, :3], abs=1e-3)
+    assert rows == pytest.approx(problem.predicted_rows(theta)[:, :3], abs=1e-3)
 
 
 def test_of_a_film_places_are_compared_not_pixels():

@@ -14,7 +14,7 @@ from tests.studies.control.toys import made, toy
 def measured(supervision="picture", *overrides):
     _, own = made("control-walker", *overrides)
     problem, target = make_target(own, supervision)
-    rows = problem.images(0.0 * problem.parameters.start)
+    rows = problem.predicted_rows(0.0 * problem.parameters.start)
     return problem, target, target.measure(problem, rows)
 
 
@@ -39,7 +39,7 @@ def test_a_search_is_told_the_picture_or_the_center_alone():
     weights = {one.name: one.weight for one in picture.observers}
     assert weights == {"target": 1.0, CENTER: 0.0}
     assert {one.name: one.weight for one in states.observers} == {"target": 0.0, CENTER: 1.0}
-    off = np.linalg.norm(states.images(theta)[-1, :3] - target.center)
+    off = np.linalg.norm(states.predicted_rows(theta)[-1, :3] - target.center)
     assert states.loss_at(theta) == pytest.approx(off**2, rel=1e-12)
     assert picture.loss_at(theta) != pytest.approx(off**2, rel=0.1)
 
@@ -63,7 +63,7 @@ def test_a_picture_of_ones_own_is_a_target_without_a_center(tmp_path):
     drawn = make_target(own, "picture")[1].silhouette > 0.5
     both = np.minimum(target.silhouette, drawn).sum()
     assert both / np.maximum(target.silhouette, drawn).sum() > 0.85
-    found = target.measure(problem, problem.images(0.0 * problem.parameters.start))
+    found = target.measure(problem, problem.predicted_rows(0.0 * problem.parameters.start))
     assert list(found) == ["cover"]
     with pytest.raises(StudyError, match=r'`goal.supervision` = "states" needs a goal'):
         make_target(again, "states")

@@ -67,7 +67,7 @@ def drawn(folder, color):
     write(folder, np.random.default_rng(0).uniform(size=(FRAMES, *SIZE, 3)))
     problem = problem_of(folder, color=color, background={"color": list(WALL)})
     (film,) = problem.observers
-    return film.as_images(problem.images(problem.parameters.start))
+    return film.as_images(problem.predicted_rows(problem.parameters.start))
 
 
 def with_shadow(images):
@@ -161,7 +161,7 @@ def test_a_body_that_is_drawn_far_too_small_gains_nothing(problem, name):
 @pytest.mark.parametrize("name", ["shadow", "light"])
 def test_every_pixel_counts_where_the_body_itself_looks_like_a_shadow(problem, name):
     grey = problem(name, GREY)
-    assert counted_rows(grey, grey.images(grey.parameters.start)).all()
+    assert counted_rows(grey, grey.predicted_rows(grey.parameters.start)).all()
 
 
 def test_a_shadow_beside_a_body_counts_as_little_in_a_picture_as_in_a_film(problem):

@@ -35,7 +35,9 @@ def test_metrics_are_those_of_the_frames_held_back():
     film, rod = row_of(rows, "film"), row_of(rows, "rod")
     assert (film["frames"], film["held_back"]) == (2, True) == (rod["frames"], rod["held_back"])
     (observer,) = problem.observers
-    drawn = problem.with_steps_for(theta).images(theta)[:, :3].reshape(observer.frames.shape)
+    drawn = (
+        problem.with_steps_for(theta).predicted_rows(theta)[:, :3].reshape(observer.frames.shape)
+    )
     assert film["psnr"] == pytest.approx(psnr(drawn[6:], observer.frames[6:]))
     assert film["psnr"] < 60.0
     assert 0.3 < film["iou"] < 1.0
@@ -60,7 +62,9 @@ def test_points_have_their_mean_distance():
     problem = prepared.problem
     theta = problem.parameters.theta(np.array([LENGTH, 1.1 * GRAVITY]))
     row = row_of(metrics_of(prepared, problem, theta, n_fitted=5), "bob")
-    off = problem.with_steps_for(theta).images(theta)[:, :3] - problem.observers[0].targets()
+    off = (
+        problem.with_steps_for(theta).predicted_rows(theta)[:, :3] - problem.observers[0].targets()
+    )
     assert row["frames"] == 3
     assert row["error"] == pytest.approx(np.linalg.norm(off[5:], axis=1).mean())
 

@@ -181,7 +181,7 @@ def test_the_matrix_of_texels_gives_the_pictures(painted):
     matrices = felt_by(problem.observers, surfaces, "thing.look.texels")
     theta = problem.parameters.theta(texels.ravel())
     dark = problem.parameters.theta(np.full(texels.size, 1e-6))
-    difference = (problem.images(theta) - problem.images(dark))[:, :3]
+    difference = (problem.predicted_rows(theta) - problem.predicted_rows(dark))[:, :3]
     for c, matrix in enumerate(matrices):
         shades = matrix @ (texels[..., c].ravel() - 1e-6)
         assert np.abs(shades - difference[:, c]).max() < 1e-12

@@ -176,7 +176,7 @@ def test_every_method_goes_towards_the_truth(tmp_path, method):
 def test_a_certificate_at_the_exact_truth_is_made_beside_it():
     problem = make_problem(twin()).problem
     theta, (observer,) = problem.parameters.start, problem.observers
-    exact = replace(problem, observers=(observer.simulated(problem.images(theta)),))
+    exact = replace(problem, observers=(observer.simulated(problem.predicted_rows(theta)),))
     assert exact.loss_and_gradient(theta)[0] == 0.0
     point = check_point(exact, theta, seed=0)
     assert point["passed"]

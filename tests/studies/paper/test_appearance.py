@@ -38,7 +38,7 @@ def test_the_loss_is_the_mean_square_over_rgba(case):
     problem, theta = at_truth(case, "texture")
     film = problem.observers[0]
     n = film.rows_per_frame() * len(film.times)
-    off = problem.images(problem.parameters.start)[:n] - problem.images(theta)[:n]
+    off = problem.predicted_rows(problem.parameters.start)[:n] - problem.predicted_rows(theta)[:n]
     expected = np.square(off).mean()
     assert problem.loss_at(problem.parameters.start) == pytest.approx(expected, rel=1e-12)
 

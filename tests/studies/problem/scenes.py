@@ -54,7 +54,7 @@ def write_film(folder, **more):
     given["cameras"]["front"]["fit"] = False
     given["observations"]["film"]["background"] = {"color": [0.2, 0.3, 0.4]}
     problem = make_problem(scene_from_dict(given, folder)).problem
-    images = problem.images(problem.parameters.start)
+    images = problem.predicted_rows(problem.parameters.start)
     (observer,) = problem.observers
     frames = observer.as_images(images)
     for k, frame in enumerate(frames):

@@ -104,7 +104,7 @@ def test_the_middle_of_a_body_in_a_film_is_where_the_scene_has_it(folder):
     (observer,) = tracks.observers
     middles = observer.places[:, 0]
     assert np.isfinite(middles).mean() > 0.8
-    shown = tracks.images(tracks.parameters.start)[:, :2]
+    shown = tracks.predicted_rows(tracks.parameters.start)[:, :2]
     is_there = np.isfinite(middles[:, 0])
     assert np.abs(shown - middles)[is_there] == pytest.approx(0.0, abs=1.0)  # pixels
     assert np.ptp(middles[is_there], axis=0).max() > 20.0
@@ -129,7 +129,7 @@ def test_the_middle_of_a_pendulum_is_that_of_what_its_film_shows(tmp_path):
     write_film(tmp_path, swing())
     problem = answers_of(make_problem(scene_from_dict(swing(0.55, 40.0), tmp_path)).problem)
     tracks = tracked_problem(problem)
-    shown = tracks.images(problem.parameters.theta(np.array([LENGTH, ANGLE])))[:, :2]
+    shown = tracks.predicted_rows(problem.parameters.theta(np.array([LENGTH, ANGLE])))[:, :2]
     (observer,) = tracks.observers
     assert np.abs(shown - observer.places[:, 0]).max() < 0.5  # pixels; of rod and bob it is 5
 

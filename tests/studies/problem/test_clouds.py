@@ -134,11 +134,13 @@ def test_the_bits_are_the_same_on_one_and_two_threads(twin):
 def test_a_twin_simulates_points_of_the_surface_at_the_truth(twin):
     observer = observer_of(twin.problem)
     truth = np.log([3e4])
-    rows = twin.problem.images(truth)
+    rows = twin.problem.predicted_rows(truth)
     assert observer.clouds.shape == (6, 150, 3)
     distances = rows[:, 0]
     assert distances.std() == pytest.approx(ERROR, rel=0.1)  # the noise, and nothing else
-    assert np.abs(twin.problem.images(twin.problem.parameters.start)[:, 0]).max() > 5 * ERROR
+    assert (
+        np.abs(twin.problem.predicted_rows(twin.problem.parameters.start)[:, 0]).max() > 5 * ERROR
+    )
 
 
 def test_both_sides_of_a_whole_cloud_count_alike_at_the_truth():
@@ -213,7 +215,9 @@ def test_a_cloud_that_does_not_fit_its_body_is_refused(change, more, message, tm
 
 
 def test_a_cloud_in_millimetres_is_read_with_its_unit(tmp_path):
-    rows = real(tmp_path, lambda points: 1e3 * points, units="mm").problem.images(np.log([3e4]))
+    rows = real(tmp_path, lambda points: 1e3 * points, units="mm").problem.predicted_rows(
+        np.log([3e4])
+    )
     assert rows[:, 0].std() == pytest.approx(ERROR, rel=0.1)
 
 

@@ -64,7 +64,7 @@ def test_one_table_of_a_testing_machine_is_path_and_force(cells):
     both.write_text("\n".join(lines).replace("load.csv", "test.csv"), encoding="utf-8")
     apart, together = (make_problem(read_scene(path)).problem for path in (scene, both))
     theta = apart.parameters.start
-    predicted = together.images(theta)
-    np.testing.assert_allclose(predicted[1:, 0], apart.images(theta)[:, 0], rtol=1e-6)
+    predicted = together.predicted_rows(theta)
+    np.testing.assert_allclose(predicted[1:, 0], apart.predicted_rows(theta)[:, 0], rtol=1e-6)
     assert predicted[0, 0] == pytest.approx(0.0, abs=1e-3)
     assert together.observers[0].forces[1:] == pytest.approx(force[:, None])

@@ -54,7 +54,7 @@ def scene(tmp_path_factory):
     path.write_text(text + "[observations.film.background]\ncolor = [0.5, 0.6, 0.7]\n")
     problem = make_problem(read_scene(path)).problem
     (observer,) = problem.observers
-    frames = observer.as_images(problem.images(problem.parameters.start))[..., :3]
+    frames = observer.as_images(problem.predicted_rows(problem.parameters.start))[..., :3]
     rng = np.random.default_rng(4)
     frames = frames + 0.01 * rng.standard_normal(frames.shape)
     for name in ("clean", "hand"):
@@ -97,7 +97,7 @@ def test_what_is_ignored_changes_nothing_that_is_compared(scene):
 def test_residuals_have_the_scale_of_what_is_compared(scene):
     problem = problem_of(scene, HAND_FILM, RECTANGLE)
     theta, (observer,) = problem.parameters.start, problem.observers
-    off = observer.as_images(problem.images(theta))[..., :3] - observer.frames
+    off = observer.as_images(problem.predicted_rows(theta))[..., :3] - observer.frames
     keep = np.ones(SIZE, bool)
     keep[HAND] = False
     noise = np.sqrt(np.square(off[:, keep]).mean())

@@ -8,7 +8,7 @@ from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.model import Model, State
 from studies.problem.clusters import clusters_of_rows
 from studies.problem.frame_squares import residual_squares
-from studies.problem.many_points import residuals_at, samples
+from studies.problem.many_thetas import residuals_at, samples
 from studies.problem.steps import TimeSteps, sample_steps, shortest_interval
 from studies.problem.worlds import Failure, Sample
 from studies.runs.errors import NotFiniteError, StudyError
@@ -78,8 +78,8 @@ def test_every_column_of_the_jacobian_is_a_difference(many):
 def test_an_answer_to_the_first_frames_is_shown_beside_the_start_of_all(many):
     early, start = many.first_frames(4), many.parameters.start
     (film,), (every_frame,) = early.observers, many.observers
-    begun = many.images(start)
-    shown = film.frames_compared(early.images(start), begun)
+    begun = many.predicted_rows(start)
+    shown = film.frames_compared(early.predicted_rows(start), begun)
     assert len(shown["target"]) == len(film.times) < len(every_frame.times)
     first = every_frame.as_images(begun)[: len(film.times)].astype(np.float32)
     np.testing.assert_array_equal(shown["start"], first)
@@ -105,8 +105,8 @@ def test_losses_by_frame_are_those_of_one_at_a_time(folder):
     for row, theta in zip(losses, thetas, strict=True):
         stepped = problem.with_steps_for(theta)
         alone = scenes.replace(stepped, steps=stepped.steps.rounded())
-        assert np.array_equal(row, alone.frame_losses(alone.images(theta)))
-        assert row.mean() == pytest.approx(alone.loss_of(alone.images(theta)), rel=1e-12)
+        assert np.array_equal(row, alone.frame_losses(alone.predicted_rows(theta)))
+        assert row.mean() == pytest.approx(alone.loss_of(alone.predicted_rows(theta)), rel=1e-12)
 
 
 def test_frames_of_rows_add_up_to_the_losses(folder):
@@ -115,7 +115,7 @@ def test_frames_of_rows_add_up_to_the_losses(folder):
     r, frames = problem.residuals(theta), clusters_of_rows(problem)
     of_frames = frames >= 0
     by_frame = np.bincount(frames[of_frames], r[of_frames] ** 2) * scenes.FRAMES
-    assert by_frame == pytest.approx(problem.frame_losses(problem.images(theta)), rel=1e-12)
+    assert by_frame == pytest.approx(problem.frame_losses(problem.predicted_rows(theta)), rel=1e-12)
 
 
 def test_a_camera_that_is_off_is_found_in_the_first_frame(folder):

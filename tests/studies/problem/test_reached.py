@@ -53,7 +53,7 @@ def test_residuals_are_those_of_whole_frames(look, most, ignored, monkeypatch):
         mask = np.zeros(film.size, bool)
         mask[: film.size[0] // 2, ::3] = True
         film = replace(film, ignored=mask)
-    rows = problem.images(problem.parameters.start)
+    rows = problem.predicted_rows(problem.parameters.start)
     whole = films.PictureObserver.residuals(film, rows)
     np.testing.assert_array_equal(film.residuals(rows), whole)
     rows[-1, 0] = np.nan
@@ -78,7 +78,7 @@ def test_noise_of_pixels_is_that_of_whole_frames(look):
         assert found is None
         return
     pulled = np.stack([film.residuals_vjp(each)[:, :3].ravel() for each in np.asarray(J).T[:, :-p]])
-    off = (problem.images(theta)[:, :3] - film.targets()).ravel()
+    off = (problem.predicted_rows(theta)[:, :3] - film.targets()).ravel()
     half = np.linalg.solve(J.T @ J, pulled)
     expected = off @ off / (off.size - p) * half @ half.T
     np.testing.assert_allclose(found, expected, rtol=1e-6)

@@ -7,7 +7,7 @@ import pytest
 
 from adjoint.rollout import record
 from adjsim.rollout import rollout
-from studies.problem.reach import Reach, system_at
+from studies.problem.scene_maps import SceneMaps, system_at
 from studies.scene.building import build
 from studies.scene.maps import values_of
 
@@ -16,7 +16,7 @@ def check_slopes(scene, paths, dt, n_steps, tolerance=1e-6):
     """Compare the gradient of where everything ends with differences, along each path."""
     built, rng = build(scene), np.random.default_rng(5)
     own = {path: values_of(built.values)[path] for path in paths}
-    reach = Reach(built, dt)
+    reach = SceneMaps(built, dt)
 
     def moved(values):
         system, state = system_at(built, values, dt, varies=True)

@@ -8,7 +8,7 @@ from adjsim.contact_margins import contact_margins
 from adjsim.forces.pressure_laws import bouncing
 from adjsim.rollout import rollout
 from studies.problem.forward import start_surfaces
-from studies.problem.reach import system_at
+from studies.problem.scene_maps import system_at
 from studies.runs.errors import StudyError
 from studies.scene.building import build
 from studies.scene.contacts import NODE_LOSS, chosen_dissipation

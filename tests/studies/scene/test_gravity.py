@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from studies.problem.reach import Reach, system_at
+from studies.problem.scene_maps import SceneMaps, system_at
 from studies.runs.errors import StudyError
 from studies.scene.building import build
 from studies.scene.declared import Cloth, Rigid, Scene, World
@@ -47,7 +47,7 @@ def test_gravity_leans_towards_the_axes_across_it_and_keeps_its_length():
 
 
 def test_the_start_half_a_step_early_has_the_direction_of_gravity():
-    reach = Reach(build(Scene(bodies=BODIES)), 0.1)
+    reach = SceneMaps(build(Scene(bodies=BODIES)), 0.1)
     system, state = system_at(reach.built, {DIRECTION: np.array([90.0, 0.0])}, 0.1)
     np.testing.assert_allclose(system.gravity, [9.81, 0.0, 0.0], atol=1e-14)
     np.testing.assert_allclose(state.v, np.tile([-0.4905, 0.0, 0.0], (4, 1)), atol=1e-14)

@@ -172,7 +172,7 @@ def test_tracked_points_of_what_rests_begin_where_at_says(tmp_path):
     (observer,) = problem.observers
     np.testing.assert_allclose(observer.still(), [corner, corner])  # so the sag counts as motion
     assert observer.matrix.sum() == pytest.approx(1.0)
-    assert problem.images(problem.parameters.start)[0, 1] < corner[1] - 0.01  # it sags
+    assert problem.predicted_rows(problem.parameters.start)[0, 1] < corner[1] - 0.01  # it sags
     without = {**table, "at": {}}
     with pytest.raises(StudyError, match=r"`observations.tip.at.tip` is missing"):
         make_problem(scene_from_dict({**tables, "observations": {"tip": without}}, tmp_path))

@@ -6,7 +6,7 @@ from adjsim.meshes.files import unstructured_grid
 from adjsim.meshes.subdivision import subdivided
 from adjsim.meshes.tet_mesh import TetMesh
 from adjsim.rollout import rollout
-from studies.problem.reach import Reach, system_at
+from studies.problem.scene_maps import SceneMaps, system_at
 from studies.runs.errors import NotFiniteError, StudyError
 from studies.scene.bodies.shape import RestShape, WeighedShape, make_shape
 from studies.scene.building import build
@@ -95,7 +95,7 @@ def test_tangents_are_derivatives_and_cotangents_their_transpose(case):
 def test_gradients_are_slopes_of_a_rollout(spins):
     built = build(scene(held=None, spin=(0.0, 2.0, 5.0)) if spins else scene())
     dt, n = 2e-4, 100
-    reach, adj = Reach(built, dt), RNG.standard_normal((1, *built.state.x.shape))
+    reach, adj = SceneMaps(built, dt), RNG.standard_normal((1, *built.state.x.shape))
 
     def end(c):
         system, state = system_at(built, {"bar.shape": c}, dt)

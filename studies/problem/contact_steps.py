@@ -36,8 +36,8 @@ from adjsim.field import Field
 from adjsim.measured_rate import rate_at
 from adjsim.model import Model, State
 from adjsim.stable_step import step_of
-from studies.problem.reach import system_at
-from studies.problem.steps import LONG, ROOM, Sampling, TimeSteps, sample_steps
+from studies.problem.scene_maps import system_at
+from studies.problem.steps import LONG, PART_OF_STABLE, Sampling, TimeSteps, sample_steps
 from studies.runs.errors import NotFiniteError
 from studies.scene.building import BuiltScene
 from studies.scene.motion import Motion
@@ -132,7 +132,7 @@ def stable_steps(
 ) -> TimeSteps:
     """Return steps in which contact with obstacles is stable until `end` [s]: shorter, or the same.
 
-    Bodies that touch each other have their pace.
+    Where bodies touch each other, the steps were tried on the motion (`tried_steps`).
     """
     if steps.is_given or built.step.IS_STABLE or not isinstance(built.system, Model):
         return steps
@@ -148,10 +148,10 @@ def stable_steps(
         stable = stable_dt_along(system, motion.run())
     except NotFiniteError:  # then the motion itself says why
         return steps
-    if steps.dt <= LONG * stable or steps.pace <= SHORTEST:
+    if steps.dt <= LONG * stable or steps.factor <= SHORTEST:
         return steps
-    pace = max(stable / system.stable_dt(), SHORTEST)
-    return replace(steps, pace=pace).suited_to(system)
+    factor = max(stable / system.stable_dt(), SHORTEST)
+    return replace(steps, factor=factor).suited_to(system)
 
 
 def _tried(
@@ -159,15 +159,15 @@ def _tried(
 ) -> tuple[TimeSteps, list[str]]:
     """Return the longest steps that will do, and what to say where none does."""
     system, _ = system_at(built, values, steps.dt)
-    stable = ROOM * system.stable_dt()
+    stable = PART_OF_STABLE * system.stable_dt()
 
     def of(count: int) -> TimeSteps:
-        """Return so many steps; those that `suited_to` makes of their pace."""
-        return replace(steps, count=count, pace=steps.interval / count / stable * (1.0 + EPS))
+        """Return so many steps; those that `suited_to` makes of their factor."""
+        return replace(steps, count=count, factor=steps.interval / count / stable * (1.0 + EPS))
 
     trials: list[_Trial] = []
-    count = replace(steps, pace=LONGEST).suited_to(system).count
-    while (longer := of(count)).pace > SHORTEST:
+    count = replace(steps, factor=LONGEST).suited_to(system).count
+    while (longer := of(count)).factor > SHORTEST:
         trials.append(_trial(longer, built, values, end))
         if len(trials) > 1 and trials[-2].first_difference(trials[-1]) is None:
             coarse, fine = trials[-2:]
@@ -235,7 +235,7 @@ def _never(coarse: _Trial, fine: _Trial) -> str:
 def _cause(system: Model, steps: TimeSteps) -> str:
     """Return what makes a step so short."""
     say = f"The time step is {steps.dt:.2g} s"
-    if steps.longest < steps.pace * ROOM * system.stable_dt():
+    if steps.longest < steps.factor * PART_OF_STABLE * system.stable_dt():
         return f"{say}, so that surfaces that meet this fast do not pass each other: give `radius`."
     without = {
         name: replace(

@@ -63,7 +63,7 @@ class HalfStep(ParameterMap):
 
 
 @dataclass(frozen=True, eq=False)
-class Reach:
+class SceneMaps:
     """All parameter maps of a built scene at one time step."""
 
     built: BuiltScene
@@ -120,7 +120,7 @@ def system_at(
     built: BuiltScene, given: Values, dt: float, *, varies: bool = False
 ) -> tuple[Any, Any]:
     """Return system and state for values by scene path; `varies` adds what changes over time."""
-    system, state = built.system.with_values(built.state, Reach(built, dt).values(given))
+    system, state = built.system.with_values(built.state, SceneMaps(built, dt).values(given))
     if varies and built.varying:
         courses = in_steps(built.varying, system.parameters(), dt)
         system, state = system.with_values(state, courses)

@@ -7,9 +7,9 @@ import pytest
 
 from adjoint import rollout_jvp
 from studies.api import simulate
-from studies.problem import pace
-from studies.problem.pace import stable_steps, tried_steps
-from studies.problem.steps import ROOM, first_steps
+from studies.problem import contact_steps
+from studies.problem.contact_steps import stable_steps, tried_steps
+from studies.problem.steps import PART_OF_STABLE, first_steps
 from studies.scene.building import build
 from studies.scene.declared import Contact, PlaneObstacle, Rigid, Scene, Soft, World
 
@@ -39,8 +39,8 @@ def tried(scene, end=0.1):
 def test_boxes_take_longer_steps_than_the_estimate_and_end_in_the_same_place():
     built, steps, notes = tried(boxes())
     assert not notes
-    assert steps.pace > 4.0
-    assert steps.dt > 4.0 * ROOM * built.system.stable_dt()
+    assert steps.factor > 4.0
+    assert steps.dt > 4.0 * PART_OF_STABLE * built.system.stable_dt()
     assert not steps.are_long(built.system)
     assert steps.suited_to(built.system) == steps
     times = np.linspace(0.0, 0.1, 6)
@@ -60,14 +60,14 @@ def test_the_choice_is_the_same_each_time_and_that_of_simulate():
 
 @pytest.mark.parametrize("world", [World(dt=1e-4), World(step="implicit")])
 def test_steps_that_are_declared_or_stable_are_not_tried(world, monkeypatch):
-    monkeypatch.setattr(pace, "_motion", None)
+    monkeypatch.setattr(contact_steps, "_motion", None)
     built = build(boxes(world))
     given = first_steps(0.02, world.dt or np.inf, built.longest_dt)
     assert tried_steps(given, built, {}, 0.1) == (given, [])
 
 
 def test_where_nothing_touches_another_body_steps_are_those_of_the_estimate(monkeypatch):
-    monkeypatch.setattr(pace, "_trial", None)
+    monkeypatch.setattr(contact_steps, "_trial", None)
     built = build(replace(boxes(), contacts={}))
     first = first_steps(0.02, None, built.longest_dt)
     suited = first.suited_to(built.system)
@@ -83,7 +83,7 @@ def test_steps_are_shorter_where_a_body_presses_its_points_deeper_than_they_woul
     built, steps, notes = tried(Scene(bodies={"block": block}, obstacles={"floor": floor}), 0.5)
     estimate = first_steps(0.1, None, built.longest_dt).suited_to(built.system)
     assert not notes
-    assert steps.pace < 0.5
+    assert steps.factor < 0.5
     assert stable_steps(steps, built, {}, 0.5) is steps
     along = {"state.v": np.random.default_rng(0).normal(size=built.state.x.shape)}
     sizes = []
@@ -103,16 +103,16 @@ def test_depths_are_those_beside_an_obstacle_where_it_is_then(speed):
     path = {"times": [0.0, 1.0], "positions": [[0.0, 0.0, 0.0], [0.0, speed, 0.0]]}
     floor = PlaneObstacle(friction=0.0, path=path)
     built, steps, _ = tried(Scene(bodies={"block": block}, obstacles={"floor": floor}), 1.0)
-    assert steps.pace == 1.0
+    assert steps.factor == 1.0
     assert steps.suited_to(built.system) == steps
 
 
 def test_a_motion_that_never_agrees_names_the_force(monkeypatch):
-    monkeypatch.setattr(pace, "AGREES", 1e-12)
-    monkeypatch.setattr(pace, "SHORTEST", 2.0)
+    monkeypatch.setattr(contact_steps, "AGREES", 1e-12)
+    monkeypatch.setattr(contact_steps, "SHORTEST", 2.0)
     built, steps, (note,) = tried(boxes(), 0.05)
-    assert steps.pace == 1.0
-    assert steps.dt <= ROOM * built.system.stable_dt()
+    assert steps.factor == 1.0
+    assert steps.dt <= PART_OF_STABLE * built.system.stable_dt()
     assert "`touch` pushes most" in note or "`floor_box_0` pushes most" in note
 
 
