@@ -1,12 +1,15 @@
-"""Publish what `studies.paper.tables` and `studies.paper.model_errors` left in folders.
+"""Publish what `studies.paper.tables`, `model_errors` and `appearance` left in folders.
 
     python -m studies.paper.tables 1 --out runs/table-1
     python -m studies.paper.tables 1 --paper-sizes --out runs/paper-table-1
-    python -m studies.paper.model_errors path-traced --out runs/traced
-    python -m benchmarks.paper_tables runs/table-1 runs/paper-table-1 runs/traced --data docs/data
+    python -m studies.paper.model_errors --out runs/errors
+    python -m studies.paper.appearance --out runs/looks
+    python -m benchmarks.paper_tables runs/table-1 runs/paper-table-1 runs/errors runs/looks \
+        --data docs/data
 
-A folder of table N is written as `table-N.json`, of the paper's sizes as `paper-table-N.json`, one
-of model errors as `paper-model-errors.json`. Of a table of the paper's sizes that is still being
+A folder of table N is written as `table-N.json`, of the paper's sizes as `paper-table-N.json`, of
+model errors as `paper-model-errors.json`, or `paper-path-traced.json` where these are the only
+ones, and of looks as `paper-appearance.json`. Of a table of the paper's sizes that is still being
 made, given its `--number`, it is what each method has done so far.
 """
 
@@ -16,6 +19,7 @@ from typing import Annotated, Any
 import typer
 
 from benchmarks.publish import record
+from studies.paper.appearance import BARS, KINDS
 from studies.paper.model_errors import PUBLISHED
 from studies.paper.tables import Method, TableCase, record_name, scenes_of, summed_up
 from studies.runs.folder import RESULT, RunFolder
@@ -69,8 +73,21 @@ def model_errors(kinds: Rows) -> dict[str, str]:
     return out
 
 
+def evaluations_by_look(searches: Rows) -> list[list[str]]:
+    """Return after how many evaluations errors stay below each bar, by method and look."""
+    table = [["method, and relative error", *KINDS]]
+    for method in dict.fromkeys(row["method"] for row in searches):
+        rows = {row["kind"]: row for row in searches if row["method"] == method}
+        for bar in (f"{bar:.0e}" for bar in BARS):
+            counts = [rows[kind][bar] for kind in KINDS]
+            if any(counts):
+                cells = ["never" if count is None else str(count) for count in counts]
+                table.append([f"{method}: {bar}", *cells])
+    return table
+
+
 def main(
-    folders: Annotated[list[Path], typer.Argument(help="Of tables and model errors.")],
+    folders: Annotated[list[Path], typer.Argument(help="Of tables, model errors and looks.")],
     *,
     data: Annotated[Path, typer.Option(help="Where the data files are.")],
     number: Annotated[int | None, typer.Option(help="Of the table, if it is not ready.")] = None,
@@ -83,7 +100,14 @@ def main(
         if "kinds" in result:
             kinds = [row["kind"] for row in result["kinds"]]
             command = f"python -m studies.paper.model_errors {' '.join(kinds)}"
-            typer.echo(record(data, "paper-model-errors", model_errors(result["kinds"]), command))
+            name = "paper-path-traced" if kinds == ["path-traced"] else "paper-model-errors"
+            typer.echo(record(data, name, model_errors(result["kinds"]), command))
+            continue
+        if "searches" in result:
+            table = {"table": evaluations_by_look(result["searches"])}
+            typer.echo(
+                record(data, "paper-appearance", table, "python -m studies.paper.appearance")
+            )
             continue
         which = result.get("table", number)
         paper_sizes = result.get("paper_sizes", True)

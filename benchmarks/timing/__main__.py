@@ -15,7 +15,14 @@ from benchmarks.peers.racing import peer_laps
 from benchmarks.publish import record
 from benchmarks.timing.clock import run_rounds
 from benchmarks.timing.laps import PARTS, Sizes
-from benchmarks.timing.table import contact_table, growth_lines, rate_lines, show, tets_table
+from benchmarks.timing.table import (
+    contact_table,
+    growth_lines,
+    part_table,
+    rate_lines,
+    show,
+    tets_table,
+)
 from studies.runs.manifest import machine
 
 
@@ -34,9 +41,7 @@ def time_loops(
     device: Annotated[str, typer.Option(help="cpu, or cuda: a GPU beside the CPU.")] = "cpu",
     small: Annotated[bool, typer.Option(help="Sizes that take no time.")] = False,
     out: Annotated[Path, typer.Option(help="File of all the numbers.")] = Path("timing.json"),
-    data: Annotated[
-        Path | None, typer.Option(help="Write contact-cost.json and timing.json there.")
-    ] = None,
+    data: Annotated[Path | None, typer.Option(help="Write timing.json there.")] = None,
 ) -> None:
     """Time forward and reverse, side by side in the same rounds."""
     chosen = [*PARTS, PEERS] if parts == ["all"] else parts or [*PARTS]
@@ -62,11 +67,14 @@ def time_loops(
     typer.echo("\n".join([*rate_lines(rows), *growth_lines(rows), *notes]))
     result = {"machine": machine(), "load": before, "rounds": rounds, "laps": rows, "notes": notes}
     if data is not None:
-        tables = {"contact": ("contact-cost", contact_table), "tets": ("timing", tets_table)}
-        for timed in tables.keys() & set(chosen):
-            name, table = tables[timed]
-            command = f"python -m benchmarks.timing {timed} --rounds {rounds} --data docs/data"
-            record(data, name, {"table": table([r for r in rows if r["part"] == timed])}, command)
+        by_part = {name: [row for row in rows if row["part"] == name] for name in chosen}
+        tables = {name: part_table(group) for name, group in by_part.items() if group}
+        if "tets" in chosen:
+            tables["steps"] = tets_table(by_part["tets"])
+        if "contact" in chosen:
+            tables["contact"] = contact_table(by_part["contact"])
+        words = ["python -m benchmarks.timing", *(parts or []), f"--rounds {rounds}"]
+        record(data, "timing", tables, " ".join([*words, "--data docs/data"]))
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(json.dumps(result, indent=1))
     typer.echo(out.resolve())
