@@ -24,8 +24,9 @@ from render.camera import Camera
 from render.scene import Mesh, Scene
 from render.soft_raster import SoftRasterizer, rasterize
 from studies.answer.budget import QUANTILE
-from studies.problem.carving import View, hull
+from studies.problem.carving import View
 from studies.problem.making import make_problem
+from studies.problem.outlines import surface_from_views
 from studies.problem.pixels import posed
 from studies.scene.reading import read_scene
 
@@ -65,7 +66,7 @@ def cover_rows(folder: Path, name: str, count: int) -> list[tuple[str, ...]]:
     weights = np.sqrt(areas)
     off, half = [], []
     for seed in range(TWINS):
-        carved = hull(_views(surface, count, seed), CELLS, name)
+        carved = surface_from_views(_views(surface, count, seed), CELLS, name)
         there = pyvista.PolyData.from_regular_faces(carved.surface.points, carved.surface.faces)
         apart: Any = pyvista.PolyData((a + b + c) / 3).compute_implicit_distance(there)
         wrong = -weights * np.asarray(apart["implicit_distance"])  # of faces inside the hull

@@ -60,15 +60,7 @@ class View:
     @cached_property
     def distances(self) -> np.ndarray:
         """Distance of each part of a pixel from the outline, positive inside [pixels]."""
-        around = scipy.ndimage.binary_dilation(self.body, iterations=2)
-        finer = scipy.ndimage.zoom(
-            np.where(around, self.mask, 0.0), FINER, order=1, mode="nearest", grid_mode=True
-        )
-        inside, outside = (
-            np.asarray(scipy.ndimage.distance_transform_edt(where))
-            for where in (finer > 0.5, finer <= 0.5)
-        )
-        return (np.where(inside > 0.0, inside - 0.5, 0.5 - outside)) / FINER
+        return outline_distances(self.mask, self.body)
 
     @property
     def middle(self) -> np.ndarray:
@@ -101,9 +93,31 @@ class View:
             u, v = np.moveaxis(to_pixels(self.camera, points, size), -1, 0)
         is_seen = (depths > 0.0) & (np.abs(u / (size[1] - 1) - 0.5) <= 0.5)
         is_seen &= np.abs(v / (size[0] - 1) - 0.5) <= 0.5
-        u, v = (FINER * (np.where(is_seen, pixel, 0.0) + 0.5) - 0.5 for pixel in (u, v))
-        there = scipy.ndimage.map_coordinates(self.distances, [v, u], order=1, mode="nearest")
+        u, v = (np.where(is_seen, pixel, 0.0) for pixel in (u, v))
+        there = read_at(self.distances, u, v)
         return np.where(is_seen, there, BEYOND) * ahead * self.width, is_seen
+
+
+def outline_distances(mask: np.ndarray, body: np.ndarray) -> np.ndarray:
+    """Return the distance of each part of a pixel from the outline of a mask, (H, W) * `FINER`.
+
+    It is positive inside [pixels]. What is not near the `body`, (H, W) bool, does not count.
+    """
+    around = scipy.ndimage.binary_dilation(body, iterations=2)
+    finer = scipy.ndimage.zoom(
+        np.where(around, mask, 0.0), FINER, order=1, mode="nearest", grid_mode=True
+    )
+    inside, outside = (
+        np.asarray(scipy.ndimage.distance_transform_edt(where))
+        for where in (finer > 0.5, finer <= 0.5)
+    )
+    return np.where(inside > 0.0, inside - 0.5, 0.5 - outside) / FINER
+
+
+def read_at(distances: np.ndarray, u: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """Return distances of `outline_distances` at columns u and rows v of pixels."""
+    places = [FINER * (pixel + 0.5) - 0.5 for pixel in (v, u)]
+    return scipy.ndimage.map_coordinates(distances, places, order=1, mode="nearest")
 
 
 class Hull(NamedTuple):

@@ -18,7 +18,7 @@ import scipy.ndimage
 
 from adjsim.jit.backend import CACHE_DIR
 from adjsim.meshes.triangle_mesh import TriangleMesh
-from studies.problem.carving import View, hull
+from studies.problem.carving import View
 from studies.problem.observations.films import (
     DIFFERENT,
     STILL,
@@ -27,6 +27,7 @@ from studies.problem.observations.films import (
     read_film,
     silhouettes,
 )
+from studies.problem.outlines import surface_from_views
 from studies.problem.pixels import posed
 from studies.runs.files import replacing
 from studies.scene.cameras import make_camera
@@ -66,7 +67,7 @@ def with_hulls(
             and set(film.bodies or file.bodies) == {name}
         }
         cells = (bodies[name].cells or (CELLS,))[0]
-        surface, error, warning = hull(views, cells, f"bodies.{name}.mesh")
+        surface, error, warning = surface_from_views(views, cells, f"bodies.{name}.mesh")
         if warning:
             say(warning)
         sides = " x ".join(f"{side:.3g}" for side in np.ptp(surface.points, axis=0))
