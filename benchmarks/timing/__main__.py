@@ -48,6 +48,8 @@ def time_loops(
     unknown = [name for name in chosen if name not in (*PARTS, PEERS)]
     if unknown:
         raise typer.BadParameter(f"`{unknown[0]}` is none of {', '.join((*PARTS, PEERS))}.")
+    if data is not None and set(chosen) < set(PARTS):
+        raise typer.BadParameter("`--data` writes the tables of all parts: time all of them.")
     counts = [n for n in map(int, threads.split(",")) if n <= get_num_threads()] or [1]
     sizes = Sizes(threads=counts, dtype=dtype)
     if check_device(device) is Device.CUDA:
@@ -67,14 +69,12 @@ def time_loops(
     typer.echo("\n".join([*rate_lines(rows), *growth_lines(rows), *notes]))
     result = {"machine": machine(), "load": before, "rounds": rounds, "laps": rows, "notes": notes}
     if data is not None:
-        by_part = {name: [row for row in rows if row["part"] == name] for name in chosen}
-        tables = {name: part_table(group) for name, group in by_part.items() if group}
-        if "tets" in chosen:
-            tables["steps"] = tets_table(by_part["tets"])
-        if "contact" in chosen:
-            tables["contact"] = contact_table(by_part["contact"])
-        words = ["python -m benchmarks.timing", *(parts or []), f"--rounds {rounds}"]
-        record(data, "timing", tables, " ".join([*words, "--data docs/data"]))
+        by_part = {name: [row for row in rows if row["part"] == name] for name in PARTS}
+        tables = {name: part_table(group) for name, group in by_part.items()}
+        tables |= {"steps": tets_table(by_part["tets"])}
+        tables |= {"contact": contact_table(by_part["contact"])}
+        command = f"python -m benchmarks.timing --rounds {rounds} --data docs/data"
+        record(data, "timing", tables, command)
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(json.dumps(result, indent=1))
     typer.echo(out.resolve())

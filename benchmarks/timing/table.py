@@ -47,12 +47,17 @@ def part_table(rows: Sequence[Row]) -> list[list[str]]:
     table = [[unit, "pass", *columns, *more]]
     for case, kind in dict.fromkeys((row["case"], row["kind"]) for row in rows):
         here = {r["threads"]: r for r in rows if (r["case"], r["kind"]) == (case, kind)}
-        cells = [f"{scale * here[n]['min']:.3g}" if n in here else "" for n in threads]
+        cells = [_digits(scale * here[n]["min"]) if n in here else "" for n in threads]
         if has_ratios:
             ratios = [row["ratio"]["median"] for row in here.values() if row["ratio"]]
             cells.append(", ".join(f"{ratio:.2f}" for ratio in ratios))
         table.append([case, kind, *cells, *([_gain(here)] if has_gain else [])])
     return table
+
+
+def _digits(number: float) -> str:
+    """Return a positive number with three digits, never as a power of ten."""
+    return np.format_float_positional(number, 3, fractional=False, trim="-")
 
 
 def _gain(rows: dict[int, Row]) -> str:

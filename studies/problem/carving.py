@@ -94,7 +94,7 @@ class View:
         is_seen = (depths > 0.0) & (np.abs(u / (size[1] - 1) - 0.5) <= 0.5)
         is_seen &= np.abs(v / (size[0] - 1) - 0.5) <= 0.5
         u, v = (np.where(is_seen, pixel, 0.0) for pixel in (u, v))
-        there = read_at(self.distances, u, v)
+        there = distances_at(self.distances, u, v)
         return np.where(is_seen, there, BEYOND) * ahead * self.width, is_seen
 
 
@@ -114,7 +114,7 @@ def outline_distances(mask: np.ndarray, body: np.ndarray) -> np.ndarray:
     return np.where(inside > 0.0, inside - 0.5, 0.5 - outside) / FINER
 
 
-def read_at(distances: np.ndarray, u: np.ndarray, v: np.ndarray) -> np.ndarray:
+def distances_at(distances: np.ndarray, u: np.ndarray, v: np.ndarray) -> np.ndarray:
     """Return distances of `outline_distances` at columns u and rows v of pixels."""
     places = [FINER * (pixel + 0.5) - 0.5 for pixel in (v, u)]
     return scipy.ndimage.map_coordinates(distances, places, order=1, mode="nearest")

@@ -1,8 +1,8 @@
-"""A body whose mesh is "from-views": the hull that the first frames of films enclose.
+"""A body whose mesh is "from-views": the hull of the first frames of films, fitted to outlines.
 
 It is in the world's axes, and goes on as a file: filled with tetrahedra like any closed surface.
 
-    films -> carving.hull -> adjsim/meshes/level_set -> a file
+    films -> carving.hull -> adjsim/meshes/level_set -> outlines -> a file
     -> scene/mesh_source.volume_of -> runs/meshes.filled -> adjsim/meshes/tetrahedralise
 
 The file is in the cache, named by what is in it, so that it is the same in every process.
@@ -37,6 +37,7 @@ from studies.scene.declared import FROM_VIEWS, SceneFile
 CELLS = 24  # along the longest side of the hull
 SOLID = 5  # pixels a side, one of which the body covers whole if it covers part of the middle one
 SEEN = ("scale_error", "position_error")
+FAR_AWAY = (1e6, 1e6, 1e6)  # where no camera is; planes near and far are set when it draws
 BORDER = 0.05  # of a picture, where the background is looked for if none is declared
 
 
@@ -106,7 +107,7 @@ def _view(file: SceneFile, name: str, films: Mapping[str, FilmData]) -> View:
         film = replace(film, downsample=1, frames=(first, first + 1))
         data = read_film(film, file.camera_of(film), key)
     camera = file.camera_name(film)
-    seen_from = make_camera(camera, file.cameras[camera], data.full_size)
+    seen_from = make_camera(camera, file.cameras[camera], data.full_size, middle=FAR_AWAY)
     mask = coverage(data) if data.masks is None else data.masks[0]
     return View(mask, posed(seen_from, np.zeros(3)))
 

@@ -7,10 +7,20 @@ import pytest
 import pyvista
 
 from adjsim.meshes.shapes import shape
+from adjsim.meshes.surfaces import blocks
 from adjsim.meshes.triangle_mesh import TriangleMesh
 from studies.problem.carving import OUTLINE, View, hull
 from studies.problem.outlines import fitted_to_outlines, surface_from_views
-from tests.studies.problem.test_carving import AROUND, BODY, MIDDLE, RADIUS, looking, view, views
+from tests.studies.problem.test_carving import (
+    AROUND,
+    BODY,
+    MIDDLE,
+    RADIUS,
+    looking,
+    view,
+    views,
+    with_one_aside,
+)
 
 
 def distance(surface, body=BODY):
@@ -48,10 +58,35 @@ def test_thin_tips_are_as_long_as_in_the_masks():
     assert too_short(surface) < 0.5 * too_short(carved)
 
 
-def test_outlines_that_contradict_each_other_are_part_of_the_error():
+def test_a_plate_is_not_thinned_by_the_outlines_of_its_other_side():
+    sides = [(-0.8 * RADIUS, 0.8 * RADIUS)] * 2 + [(-0.08 * RADIUS, 0.08 * RADIUS)]
+    plate = blocks(sides, np.ones((1, 1, 1)))
+    seen = {f"film{k}": view(looking(*angle), plate) for k, angle in enumerate(AROUND)}
+    carved, fitted = (built(seen, 24, "x").surface for built in (hull, surface_from_views))
+    assert carved.volume > 1.3 * plate.volume
+    assert fitted.volume == pytest.approx(plate.volume, rel=0.15)
+    assert distance(fitted, plate) < 0.7 * distance(carved, plate)
+
+
+def test_a_camera_in_the_wrong_place_makes_the_error_larger_and_the_surface_no_rougher():
+    seen = with_one_aside(0.2)
+    carved, fitted = (built(seen, 24, "x") for built in (hull, surface_from_views))
+    assert fitted.error > 1.02 * carved.error
+    assert distance(fitted.surface) < 0.6 * distance(carved.surface)
+
+
+def test_a_camera_may_have_planes_that_do_not_enclose_the_body_and_its_pictures_any_size():
     seen = views(*AROUND)
-    good, aside = surface_from_views(seen, 24, "x"), looking(*AROUND[3], target=MIDDLE + 0.1)
-    wrong = replace(seen["film3"], camera=view(aside).camera)
-    bad = surface_from_views({**seen, "film3": View(wrong.mask, wrong.camera)}, 24, "x")
-    assert good.error == pytest.approx(hull(seen, 24, "x").error, rel=0.2)
-    assert bad.error > 1.2 * good.error
+    surface = surface_from_views(seen, 24, "x").surface
+    far = replace(seen["film0"].camera, near=1e3, far=1e4)
+    seen["film0"] = View(seen["film0"].mask, far)
+    assert np.array_equal(surface_from_views(seen, 24, "x").surface.points, surface.points)
+    large = np.kron(seen["film1"].mask, np.ones((12, 12)))
+    seen["film1"] = View(large, seen["film1"].camera)
+    assert distance(surface_from_views(seen, 24, "x").surface) < 1.2 * distance(surface)
+
+
+def test_two_views_have_their_hull():
+    seen = views((0.0, 10.0), (90.0, 40.0))
+    ours, carved = surface_from_views(seen, 24, "x"), hull(seen, 24, "x")
+    assert np.array_equal(ours.surface.points, carved.surface.points)
