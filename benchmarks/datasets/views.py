@@ -20,7 +20,7 @@ FLIPPED = np.diag([1.0, -1.0, -1.0])  # from axes right, up, back to right, down
 MATERIAL = {"kind": "soft", "law": "log", "nu": 0.3, "density": 1000.0}
 GUESSES = "E, nu and the start of the velocity are guesses; density and law are of the data set."
 PLACE = "The mesh lies where --mesh has it: `position` moves it to where the first frames show it."
-HULL = "The mesh is the hull of the body in the first frames."
+HULL = "The mesh is built from the first frames."
 
 
 def pac_nerf(

@@ -73,7 +73,7 @@ def with_hulls(
             say(warning)
         sides = " x ".join(f"{side:.3g}" for side in np.ptp(surface.points, axis=0))
         say(
-            f"{name} is the hull of {len(views)} views: {sides} m, {surface.volume:.4g} m3. "
+            f"{name} is built from {len(views)} views: {sides} m, {surface.volume:.4g} m3. "
             f"Its surface is known to about {error:.1g} m."
         )
         is_exact = getattr(bodies[name], "shape_error", None) == 0.0  # which a hull is not

@@ -146,7 +146,7 @@ def test_preview_draws_it(tmp_path, masks):
     file = built(tmp_path, scene(tmp_path, masks, cells=[12]))
     said = []
     notes = preview(file, tmp_path / "preview.png", say=said.append)
-    assert any("is the hull of" in line for line in said)
+    assert any("is built from" in line for line in said)
     assert not any("hull" in note for note in notes)
 
 

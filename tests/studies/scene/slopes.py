@@ -16,7 +16,7 @@ def check_slopes(scene, paths, dt, n_steps, tolerance=1e-6):
     """Compare the gradient of where everything ends with differences, along each path."""
     built, rng = build(scene), np.random.default_rng(5)
     own = {path: values_of(built.values)[path] for path in paths}
-    reach = SceneMaps(built, dt)
+    maps = SceneMaps(built, dt)
 
     def moved(values):
         system, state = system_at(built, values, dt, varies=True)
@@ -40,7 +40,7 @@ def check_slopes(scene, paths, dt, n_steps, tolerance=1e-6):
     kept = record(system, state, dt, n_steps, step=built.step, frames=[n_steps])
     x = adj.x if adj.x.size else None
     bodies = adj.bodies or None
-    gradient = reach.vjp({}, kept.vjp(x, bodies=bodies, wrt=reach.targets(own)))
+    gradient = maps.vjp({}, kept.vjp(x, bodies=bodies, wrt=maps.targets(own)))
     for path, value in own.items():
         tangent = rng.uniform(0.5, 1.0, value.shape) * (np.abs(value) + 0.1 * (value == 0.0))
         expected, errors = float(np.vdot(gradient[path], tangent)), []

@@ -47,18 +47,18 @@ def test_gravity_leans_towards_the_axes_across_it_and_keeps_its_length():
 
 
 def test_the_start_half_a_step_early_has_the_direction_of_gravity():
-    reach = SceneMaps(build(Scene(bodies=BODIES)), 0.1)
-    system, state = system_at(reach.built, {DIRECTION: np.array([90.0, 0.0])}, 0.1)
+    maps = SceneMaps(build(Scene(bodies=BODIES)), 0.1)
+    system, state = system_at(maps.built, {DIRECTION: np.array([90.0, 0.0])}, 0.1)
     np.testing.assert_allclose(system.gravity, [9.81, 0.0, 0.0], atol=1e-14)
     np.testing.assert_allclose(state.v, np.tile([-0.4905, 0.0, 0.0], (4, 1)), atol=1e-14)
     np.testing.assert_allclose(state.bodies["die"].velocity, [[-0.4905, 0.0, 0.0]], atol=1e-14)
     at = {GRAVITY: DOWN, DIRECTION: np.array([10.0, -20.0])}
     tangents = tangents_of(at)
-    pushed, expected = reach.jvp(at, tangents), difference(reach.values, at, tangents)
+    pushed, expected = maps.jvp(at, tangents), difference(maps.values, at, tangents)
     for path in ("gravity", "state.v", "die.velocity"):
         np.testing.assert_allclose(pushed[path], expected[path], atol=1e-8)
     adjoints = tangents_of(pushed)
-    pulled = reach.vjp(at, adjoints)
+    pulled = maps.vjp(at, adjoints)
     assert dot({path: pulled[path] for path in at}, tangents) == pytest.approx(
         dot(pushed, adjoints), rel=1e-12
     )

@@ -95,7 +95,7 @@ def test_tangents_are_derivatives_and_cotangents_their_transpose(case):
 def test_gradients_are_slopes_of_a_rollout(spins):
     built = build(scene(held=None, spin=(0.0, 2.0, 5.0)) if spins else scene())
     dt, n = 2e-4, 100
-    reach, adj = SceneMaps(built, dt), RNG.standard_normal((1, *built.state.x.shape))
+    maps, adj = SceneMaps(built, dt), RNG.standard_normal((1, *built.state.x.shape))
 
     def end(c):
         system, state = system_at(built, {"bar.shape": c}, dt)
@@ -103,13 +103,13 @@ def test_gradients_are_slopes_of_a_rollout(spins):
 
     here = {"bar.shape": AMPLITUDES}
     kept = record(*system_at(built, here, dt), dt, n, frames=[n])
-    gradient = reach.vjp(here, kept.vjp(adj, wrt=reach.targets(here)))["bar.shape"]
+    gradient = maps.vjp(here, kept.vjp(adj, wrt=maps.targets(here)))["bar.shape"]
     tangent = ERROR * RNG.standard_normal(len(AMPLITUDES))
     expected, h = float(gradient @ tangent), 0.01
     low, below, above, high = (end(AMPLITUDES + k * h * tangent) for k in (-2, -1, 1, 2))
     slope = (8.0 * (above - below) - (high - low)) / (12.0 * h)
     assert slope == pytest.approx(expected, rel=1e-8)
-    tan = reach.jvp(here, {"bar.shape": tangent})
+    tan = maps.jvp(here, {"bar.shape": tangent})
     _, moved = rollout_jvp(*system_at(built, here, dt), dt, n, tan, frames=[n])
     assert np.vdot(moved.x, adj) == pytest.approx(expected, rel=1e-10)
     rests = [abs(end(AMPLITUDES + k * tangent) - end(AMPLITUDES) - k * expected)
