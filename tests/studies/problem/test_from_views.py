@@ -67,7 +67,7 @@ def test_hull_becomes_a_mesh_file_and_the_problem_has_it(tmp_path, masks):
     assert isinstance(mesh, TriangleMesh)
     mesh.require_closed()
     assert mesh.volume == pytest.approx(BODY.volume, rel=0.15)
-    assert f"the hull of {len(masks)} views" in note
+    assert f"is built from {len(masks)} views" in note
     assert f"{mesh.volume:.4g} m3" in note
     assert 'mesh = "from-views"' in to_toml(file)
     said = []
