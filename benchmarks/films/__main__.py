@@ -70,25 +70,25 @@ def fit_views(
     bodies: Annotated[list[str] | None, typer.Argument(help=f"{', '.join(views.BODIES)}.")] = None,
     *,
     count: Annotated[list[int] | None, typer.Option("--count", help="Of views.")] = None,
-    finer: Annotated[bool, typer.Option(help="On a finer mesh too, from there: hours.")] = True,
+    shape: Annotated[bool, typer.Option(help="Again from there, with the shape free.")] = True,
     out: Out = Path("runs/views"),
     data: Data = None,
 ) -> None:
-    """Fit E and nu of a body without a mesh, on two meshes, and ask what its intervals hold."""
+    """Fit E and nu of a body without a mesh, and its shape, and ask what its intervals hold."""
     counts = count or views.COUNTS
     if not set(counts) <= set(views.COUNTS):
         raise typer.BadParameter(f"--count must be of {views.COUNTS}, got {counts}")
     fits, cover = [hulls.FITS], [shape_cover.HEADER]
     for name in _filmed(bodies, out):
         for n in counts:
-            fits += hulls.fit_rows(out / name, name, n, is_refined=finer)
+            fits += hulls.fit_rows(out / name, name, n, is_freed=shape)
             cover += shape_cover.cover_rows(out / name, name, n)
     values = {"fits": fits, "cover": cover}
     for rows in values.values():
         typer.echo(in_markdown(rows))
     if data is not None:
         options = [*(bodies or ()), *(f"--count {n}" for n in count or ())]
-        options += [] if finer else ["--no-finer"]
+        options += [] if shape else ["--no-shape"]
         command = " ".join(("python -m benchmarks.films fit-views", *options))
         record(data, "views-fits", values, command)
 

@@ -11,7 +11,7 @@ import pyvista
 import tomlkit
 
 from benchmarks.films import table as tables
-from benchmarks.films.views import DISTANCE, EDGE_LENGTH, FIELD, FINER, SHOT
+from benchmarks.films.views import DISTANCE, FIELD, SHOT
 from studies.problem.from_views import with_hulls
 from studies.problem.observations.films import read_film
 from studies.scene.mesh_source import read_source, surface_of
@@ -21,7 +21,7 @@ from studies.scene.reading import read_scene
 FITS = (
     "body",
     "views",
-    "edges",
+    "shape",
     "number",
     "start",
     "answer",
@@ -63,15 +63,16 @@ def hull_row(folder: Path, name: str, count: int) -> tuple[str, ...]:
 
 
 def fit_rows(
-    folder: Path, name: str, count: int, *, is_refined: bool = True
+    folder: Path, name: str, count: int, *, is_freed: bool = True
 ) -> list[tuple[str, ...]]:
     """Return the cells of `FITS` of E and nu from the films of so many views.
 
-    The scene is run, and where it `is_refined` again on a finer mesh from where that ended. E is
-    off by so many tenfolds, |log10 E/E_true|, as the field's tables have it. The verdict is that on
-    the number alone.
+    The scene is run, and where the shape `is_freed` again from where that ended, with the error of
+    the shape free beside all else. E is off by so many tenfolds, |log10 E/E_true|, as the field's
+    tables have it. The verdict is that on the number alone.
     """
-    scene, edge, start, cells = f"scene-{count}.toml", EDGE_LENGTH, {}, []
+    cells = []
+    scene, shape, start = f"scene-{count}.toml", "as built", {}
     while True:
         result = tables.run_folder(folder, scene) / "result.json"
         if not result.exists():
@@ -83,15 +84,16 @@ def fit_rows(
             if is_shown(row):
                 verdict = verdicts.get(row.parameter, row.verdict)
                 begun = replace(row, start=start.get(row.parameter, row.start), verdict=verdict)
-                cells.append(cells_of(begun, count, edge))
-        if edge == FINER or not (is_refined and entries):
+                cells.append(cells_of(begun, count, shape))
+        if shape == "free" or not (is_freed and entries):
             return cells
-        edge, start = FINER, {row.parameter: row.estimate for row in rows}
+        shape, start = "free", {row.parameter: row.estimate for row in rows}
         text = tomlkit.loads((folder / scene).read_text())
         answer = {key.split(".")[1]: np.squeeze(value).tolist() for key, value in start.items()}
-        text["bodies"][name] |= {"edge_length": FINER, **answer}
-        text["search"]["stages"] = [1.0]  # it begins near the answer
-        scene = f"scene-{count}-finer.toml"
+        text["bodies"][name] |= answer
+        text["free"][f"{name}.shape"] = {}
+        text["search"] |= {"stages": [1.0], "method": "gauss-newton"}  # it begins near the answer
+        scene = f"scene-{count}-shape.toml"
         (folder / scene).write_text(tomlkit.dumps(text))
 
 
@@ -100,8 +102,8 @@ def is_shown(row: tables.Row) -> bool:
     return row.parameter.endswith((".E", ".nu"))
 
 
-def cells_of(row: tables.Row, count: int, edge: float) -> tuple[str, ...]:
-    """Return the cells of `FITS` of E or nu, from so many views on a mesh of such edges."""
+def cells_of(row: tables.Row, count: int, shape: str) -> tuple[str, ...]:
+    """Return the cells of `FITS` of E or nu, from so many views, with such a shape."""
     name, number = row.parameter.split(".")
     answer, interval, off = "", "", ""
     if len(row.estimate):
@@ -112,5 +114,5 @@ def cells_of(row: tables.Row, count: int, edge: float) -> tuple[str, ...]:
         interval = "[{:.3g}, {:.3g}]".format(*row.interval[0])
     start, truth = (f"{value[0]:.4g}" for value in (row.start, row.truth))
     holds = "".join("yes" if inside else "no" for inside in row.covers)
-    which = (name, str(count), f"{edge:g}", number)
+    which = (name, str(count), shape, number)
     return (*which, start, answer, truth, off, interval, holds, row.verdict)
