@@ -78,16 +78,18 @@ def fitted_to_outlines(surface: TriangleMesh, views: list[View]) -> tuple[Triang
         for _ in range(ROUNDS):
             n = vertex_normals(x, faces)
             at, offsets, width = _outline_offsets(x, n, faces, views)
-            D = scipy.sparse.eye_array(len(x)).tocsr()[at]
+            entries = np.ones(len(at)), (np.arange(len(at)), at)
+            D = scipy.sparse.csr_array(entries, shape=(len(at), len(x)))
             B: Any = sum(
                 scipy.sparse.diags_array(each) @ L @ scipy.sparse.diags_array(each) for each in n.T
             )
             rough = np.einsum("ni,ni->n", n, L @ x)
             H = D.T @ D + mu * B.T @ B + DAMPING * scipy.sparse.eye_array(len(x))
             b = D.T @ (offsets * width) - mu * B.T @ rough
-            x += scipy.sparse.linalg.spsolve(H.tocsc(), b)[:, None] * n
+            s: Any = scipy.sparse.linalg.spsolve(H.tocsc(), b)
+            x += s[:, None] * n
         _, offsets, _ = _outline_offsets(x, vertex_normals(x, faces), faces, views)
-        apart = float(np.sqrt(np.square(offsets).mean()))
+        apart = float(np.sqrt(np.square(offsets).mean())) if offsets.size else 0.0
         if apart > STALLS * least:
             break
         fitted, least = TriangleMesh(x, faces), apart
