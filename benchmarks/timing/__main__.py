@@ -15,14 +15,7 @@ from benchmarks.peers.racing import peer_laps
 from benchmarks.publish import record
 from benchmarks.timing.clock import run_rounds
 from benchmarks.timing.laps import PARTS, Sizes
-from benchmarks.timing.table import (
-    contact_table,
-    growth_lines,
-    part_table,
-    rate_lines,
-    show,
-    tets_table,
-)
+from benchmarks.timing.table import contact_table, growth_lines, rate_lines, show, tets_table
 from studies.runs.manifest import machine
 
 
@@ -41,15 +34,15 @@ def time_loops(
     device: Annotated[str, typer.Option(help="cpu, or cuda: a GPU beside the CPU.")] = "cpu",
     small: Annotated[bool, typer.Option(help="Sizes that take no time.")] = False,
     out: Annotated[Path, typer.Option(help="File of all the numbers.")] = Path("timing.json"),
-    data: Annotated[Path | None, typer.Option(help="Write timing.json there.")] = None,
+    data: Annotated[
+        Path | None, typer.Option(help="Write contact-cost.json and timing.json there.")
+    ] = None,
 ) -> None:
     """Time forward and reverse, side by side in the same rounds."""
     chosen = [*PARTS, PEERS] if parts == ["all"] else parts or [*PARTS]
     unknown = [name for name in chosen if name not in (*PARTS, PEERS)]
     if unknown:
         raise typer.BadParameter(f"`{unknown[0]}` is none of {', '.join((*PARTS, PEERS))}.")
-    if data is not None and set(chosen) < set(PARTS):
-        raise typer.BadParameter("`--data` writes the tables of all parts: time all of them.")
     counts = [n for n in map(int, threads.split(",")) if n <= get_num_threads()] or [1]
     sizes = Sizes(threads=counts, dtype=dtype)
     if check_device(device) is Device.CUDA:
@@ -69,12 +62,11 @@ def time_loops(
     typer.echo("\n".join([*rate_lines(rows), *growth_lines(rows), *notes]))
     result = {"machine": machine(), "load": before, "rounds": rounds, "laps": rows, "notes": notes}
     if data is not None:
-        by_part = {name: [row for row in rows if row["part"] == name] for name in PARTS}
-        tables = {name: part_table(group) for name, group in by_part.items()}
-        tables |= {"steps": tets_table(by_part["tets"])}
-        tables |= {"contact": contact_table(by_part["contact"])}
-        command = f"python -m benchmarks.timing --rounds {rounds} --data docs/data"
-        record(data, "timing", tables, command)
+        tables = {"contact": ("contact-cost", contact_table), "tets": ("timing", tets_table)}
+        for timed in tables.keys() & set(chosen):
+            name, table = tables[timed]
+            command = f"python -m benchmarks.timing {timed} --rounds {rounds} --data docs/data"
+            record(data, name, {"table": table([r for r in rows if r["part"] == timed])}, command)
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(json.dumps(result, indent=1))
     typer.echo(out.resolve())

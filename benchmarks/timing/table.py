@@ -1,4 +1,4 @@
-"""The results as tables, in the terminal and for pages."""
+"""The results as a table in the terminal."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -22,47 +22,40 @@ Row = dict[str, Any]
 
 
 def show(rows: Sequence[Row], console: Console) -> None:
-    """Print a table for each part."""
-    for name in dict.fromkeys(row["part"] for row in rows):
-        header, *cells = part_table([row for row in rows if row["part"] == name])
-        table = Table(title=f"{name}: minimum over the rounds", title_justify="left")
-        for column in header:
-            table.add_column(column, justify="left" if column in header[:2] else "right")
-        for texts in cells:
-            table.add_row(*texts)
-        console.print(table)
+    """Print a table for each part: minimum (median) over the rounds by number of threads.
 
-
-def part_table(rows: Sequence[Row]) -> list[list[str]]:
-    """Return the minima of a part over the rounds by number of threads, as a table of texts.
-
-    "ratio" is the median over the rounds, on each number of threads; "CPU/GPU" is the time on the
-    best number of threads over that on the GPU.
+    "CPU/GPU" is the time on the best number of threads over that on the GPU.
     """
-    scale, unit = UNITS.get(rows[0]["part"], MILLISECONDS)
-    threads = list(dict.fromkeys(row["threads"] for row in rows))
-    has_gain, has_ratios = GPU in threads and len(threads) > 1, any(row["ratio"] for row in rows)
-    columns = [{0: "GPU", 1: "1 thread"}.get(n, f"{n} threads") for n in threads]
-    more = ["ratio"] * has_ratios + ["CPU/GPU"] * has_gain
-    table = [[unit, "pass", *columns, *more]]
-    for case, kind in dict.fromkeys((row["case"], row["kind"]) for row in rows):
-        here = {r["threads"]: r for r in rows if (r["case"], r["kind"]) == (case, kind)}
-        cells = [_digits(scale * here[n]["min"]) if n in here else "" for n in threads]
-        if has_ratios:
-            ratios = [row["ratio"]["median"] for row in here.values() if row["ratio"]]
-            cells.append(", ".join(f"{ratio:.2f}" for ratio in ratios))
-        table.append([case, kind, *cells, *([_gain(here)] if has_gain else [])])
-    return table
-
-
-def _digits(number: float) -> str:
-    """Return a positive number with three digits, never as a power of ten."""
-    return np.format_float_positional(number, 3, fractional=False, trim="-")
+    for group in dict.fromkeys(row["part"] for row in rows):
+        mine = [row for row in rows if row["part"] == group]
+        scale, unit = UNITS.get(group, MILLISECONDS)
+        threads = list(dict.fromkeys(row["threads"] for row in mine))
+        gain = ["CPU/GPU"] if GPU in threads and len(threads) > 1 else []
+        table = Table(title=f"{group}: {unit}, minimum (median)", title_justify="left")
+        for name in (
+            "what",
+            "pass",
+            *(f"{n} thr" if n else "GPU" for n in threads),
+            "ratio",
+            *gain,
+        ):
+            table.add_column(name, justify="left" if name in ("what", "pass") else "right")
+        for case, kind in dict.fromkeys((row["case"], row["kind"]) for row in mine):
+            here = {r["threads"]: r for r in mine if (r["case"], r["kind"]) == (case, kind)}
+            times = [_time(here.get(n), scale) for n in threads]
+            ratios = [row["ratio"] for row in here.values() if row["ratio"]]
+            both = " / ".join(f"{each['min']:.2f} ({each['median']:.2f})" for each in ratios)
+            table.add_row(case, kind, *times, both, *([_gain(here)] if gain else []))
+        console.print(table)
 
 
 def _gain(rows: dict[int, Row]) -> str:
     cpu = [row["min"] for threads, row in rows.items() if threads != GPU]
     return f"{min(cpu) / rows[GPU]['min']:.2g}" if cpu and GPU in rows else ""
+
+
+def _time(row: Row | None, scale: float) -> str:
+    return "" if row is None else f"{scale * row['min']:.4g} ({scale * row['median']:.4g})"
 
 
 def contact_table(rows: Sequence[Row]) -> list[list[str]]:

@@ -46,13 +46,6 @@ def test_a_run_times_every_part_and_writes_its_numbers(tmp_path):
     assert "for each covered pixel" in done.output
 
 
-def test_tables_of_a_page_are_those_of_all_parts(tmp_path):
-    done = run("tets", "--out", str(tmp_path / "t.json"), "--data", str(tmp_path))
-    assert done.exit_code == 2
-    assert "time all of them" in done.output
-    assert not (tmp_path / "timing.json").exists()
-
-
 def test_a_part_that_does_not_exist_is_named(tmp_path):
     done = run("tots", "--out", str(tmp_path / "t.json"))
     assert done.exit_code == 2
@@ -115,8 +108,7 @@ def test_times_are_summed_up_as_minimum_median_and_paired_ratio():
     assert found["steps"] == 3
     out = io.StringIO()
     show([found, b.result()], Console(file=out, width=100))
-    assert out.getvalue().count("1000") == 2
-    assert out.getvalue().count("1.00") == 1  # the ratio
+    assert "1000 (1500)" in out.getvalue()
 
 
 def test_a_gpu_is_shown_beside_the_best_number_of_threads():
