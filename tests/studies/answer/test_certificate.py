@@ -133,9 +133,11 @@ def test_the_sweep_that_passes_after_others_is_told(monkeypatch):
 
 def test_a_sweep_draws_each_point_once_if_it_may_keep_its_images(monkeypatch):
     problem, drawn, found = made("beam", *TOYS["beam"]).problem, [], []
-    images, theta = type(problem).images, problem.parameters.start
+    images, theta = type(problem).predicted_rows, problem.parameters.start
     monkeypatch.setattr(
-        type(problem), "images", lambda self, at: drawn.append(at.tobytes()) or images(self, at)
+        type(problem),
+        "predicted_rows",
+        lambda self, at: drawn.append(at.tobytes()) or images(self, at),
     )
     for most in (certificates.MOST_KEPT, 0):
         monkeypatch.setattr(certificates, "MOST_KEPT", most)
