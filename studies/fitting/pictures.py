@@ -162,7 +162,7 @@ def _add_hull(out: AppearanceReport, answer: _Answer, name: str) -> None:
     look = {
         "name": f"hull-{name}",
         "title": f"The surface of {name} from views",
-        "caption": "The hull of the masks of the first frames"
+        "caption": "What was built from the masks of the first frames"
         + (", and the true mesh." if key in file.truth else "."),
     }
     out.add(look, _in_clay(meshes, cameras), rows=meshes)

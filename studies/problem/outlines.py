@@ -56,7 +56,11 @@ DAMPING = 1e-6  # beside 1, so that s is unique
 
 
 def surface_from_views(views: Mapping[str, View], cells: int, key: str) -> Hull:
-    """Return the surface of a body; parameters and errors are those of `carving.hull`."""
+    """Return the hull of a body, fitted to the outlines of the masks if there are enough views.
+
+    Parameters and errors are as in `carving.hull`. Where outlines stay apart, the error of the
+    surface is larger.
+    """
     carved = hull(views, cells, key)
     if len(views) < LEAST_VIEWS:
         return carved
