@@ -186,8 +186,9 @@ def fit(problem: Problem, out: str | Path | None = None, *, seed: int = 0) -> An
         path = Path(temporary) / "run" if out is None else Path(out)
         recipe, goes_on = _recipe(problem, seed), not is_nothing(path)
         folder, prepared = start_or_resume(recipe, path, problem.make, resume=goes_on)
-        with folder, EvaluationProgress(problem.search.max_evaluations) as progress:
-            solved = solve(prepared, problem.search, folder, progress, seed=seed)
+        search = problem.file().search
+        with folder, EvaluationProgress(search.max_evaluations) as progress:
+            solved = solve(prepared, search, folder, progress, seed=seed)
     parameters, theta = solved.problem.parameters, solved.result.theta
     ends = zip(*(parameters.parts(end) for end in solved.intervals.model), strict=True)
     intervals = {free.path: (low, high) for (free, low), (_, high) in ends}

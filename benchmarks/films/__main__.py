@@ -70,7 +70,6 @@ def fit_views(
     bodies: Annotated[list[str] | None, typer.Argument(help=f"{', '.join(views.BODIES)}.")] = None,
     *,
     count: Annotated[list[int] | None, typer.Option("--count", help="Of views.")] = None,
-    shape: Annotated[bool, typer.Option(help="Again from there, with the shape free.")] = True,
     out: Out = Path("runs/views"),
     data: Data = None,
 ) -> None:
@@ -81,14 +80,13 @@ def fit_views(
     fits, cover = [hulls.FITS], [shape_cover.HEADER]
     for name in _filmed(bodies, out):
         for n in counts:
-            fits += hulls.fit_rows(out / name, name, n, is_freed=shape)
+            fits += hulls.fit_rows(out / name, name, n)
             cover += shape_cover.cover_rows(out / name, name, n)
     values = {"fits": fits, "cover": cover}
     for rows in values.values():
         typer.echo(in_markdown(rows))
     if data is not None:
         options = [*(bodies or ()), *(f"--count {n}" for n in count or ())]
-        options += [] if shape else ["--no-shape"]
         command = " ".join(("python -m benchmarks.films fit-views", *options))
         record(data, "views-fits", values, command)
 

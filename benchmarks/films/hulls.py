@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pyvista
-import tomlkit
 
 from benchmarks.films import table as tables
 from benchmarks.films.views import DISTANCE, FIELD, SHOT
@@ -21,7 +20,6 @@ from studies.scene.reading import read_scene
 FITS = (
     "body",
     "views",
-    "shape",
     "number",
     "start",
     "answer",
@@ -62,48 +60,27 @@ def hull_row(folder: Path, name: str, count: int) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def fit_rows(
-    folder: Path, name: str, count: int, *, is_freed: bool = True
-) -> list[tuple[str, ...]]:
+def fit_rows(folder: Path, name: str, count: int) -> list[tuple[str, ...]]:
     """Return the cells of `FITS` of E and nu from the films of so many views.
 
-    The scene is run, and where the shape `is_freed` again from where that ended, with the error of
-    the shape free beside all else. E is off by so many tenfolds, |log10 E/E_true|, as the field's
-    tables have it. The verdict is that on the number alone.
+    E is off by so many tenfolds, |log10 E/E_true|, as the field's tables have it. The verdict is
+    that on the number alone.
     """
-    cells = []
-    scene, shape, start = f"scene-{count}.toml", "as built", {}
-    while True:
-        result = tables.run_folder(folder, scene) / "result.json"
-        if not result.exists():
-            tables.run(folder, scene, "--no-certificate")
-        entries = json.loads(result.read_text())["parameters"] if result.exists() else ()
-        verdicts = {entry["name"]: entry["verdict"] for entry in entries}
-        rows = tables.rows_of(folder, scene)
-        for row in rows:
-            if is_shown(row):
-                verdict = verdicts.get(row.parameter, row.verdict)
-                begun = replace(row, start=start.get(row.parameter, row.start), verdict=verdict)
-                cells.append(cells_of(begun, count, shape))
-        if shape == "free" or not (is_freed and entries):
-            return cells
-        shape, start = "free", {row.parameter: row.estimate for row in rows}
-        text = tomlkit.loads((folder / scene).read_text())
-        answer = {key.split(".")[1]: np.squeeze(value).tolist() for key, value in start.items()}
-        text["bodies"][name] |= answer
-        text["free"][f"{name}.shape"] = {}
-        text["search"] |= {"stages": [1.0], "method": "gauss-newton"}  # it begins near the answer
-        scene = f"scene-{count}-shape.toml"
-        (folder / scene).write_text(tomlkit.dumps(text))
+    scene = f"scene-{count}.toml"
+    result = tables.run_folder(folder, scene) / "result.json"
+    if not result.exists():
+        tables.run(folder, scene, "--no-certificate")
+    entries = json.loads(result.read_text())["parameters"] if result.exists() else ()
+    verdicts = {entry["name"]: entry["verdict"] for entry in entries}
+    rows = [row for row in tables.rows_of(folder, scene) if row.parameter != f"{name}.velocity"]
+    return [
+        cells_of(replace(row, verdict=verdicts.get(row.parameter, row.verdict)), count)
+        for row in rows
+    ]
 
 
-def is_shown(row: tables.Row) -> bool:
-    """Whether a row is of E or nu."""
-    return row.parameter.endswith((".E", ".nu"))
-
-
-def cells_of(row: tables.Row, count: int, shape: str) -> tuple[str, ...]:
-    """Return the cells of `FITS` of E or nu, from so many views, with such a shape."""
+def cells_of(row: tables.Row, count: int) -> tuple[str, ...]:
+    """Return the cells of `FITS` of E or nu from so many views."""
     name, number = row.parameter.split(".")
     answer, interval, off = "", "", ""
     if len(row.estimate):
@@ -114,5 +91,5 @@ def cells_of(row: tables.Row, count: int, shape: str) -> tuple[str, ...]:
         interval = "[{:.3g}, {:.3g}]".format(*row.interval[0])
     start, truth = (f"{value[0]:.4g}" for value in (row.start, row.truth))
     holds = "".join("yes" if inside else "no" for inside in row.covers)
-    which = (name, str(count), shape, number)
+    which = (name, str(count), number)
     return (*which, start, answer, truth, off, interval, holds, row.verdict)

@@ -46,10 +46,12 @@ def cover_rows(folder: Path, name: str, count: int) -> list[tuple[str, ...]]:
     truth = json.loads((folder / "truth.json").read_text())["parameters"]
     values = {key.removeprefix(f"{name}."): value for key, value in truth.items()}
     body: Any = replace(file.bodies[name], mesh=path, cells=None, shape_error=1.0, **values)
-    problem = make_problem(replace(file, bodies={name: body}, truth={})).everything
+    of_shape = f"{name}.shape"
+    free = {key: entry for key, entry in file.free.items() if key != of_shape}
+    problem = make_problem(replace(file, bodies={name: body}, truth={}, free=free)).everything
     theta = problem.parameters.start
     problem = problem.with_steps_for(theta)
-    J, of_shape = problem.residuals_and_jacobian(theta)[1], f"{name}.shape"
+    J = problem.residuals_and_jacobian(theta)[1]
     products = problem.products_with(theta, J, [of_shape])[of_shape]
     rates = problem.parameters.natural_rates(theta)
     D = -rates[:, None] * np.linalg.solve(J.T @ J, products)

@@ -112,7 +112,10 @@ def scene_of(
         },
         "search": {"coarse": 0},  # from the declared start
         "truth": {f"bodies.{name}.mesh": f"{name}.ply"},
-        "free": {f"{name}.{key}": {"bounds": entry["bounds"]} for key, entry in FREE.items()},
+        "free": {
+            **{f"{name}.{key}": {"bounds": entry["bounds"]} for key, entry in FREE.items()},
+            f"{name}.shape": {},
+        },
     }  # fmt: skip
 
 

@@ -134,6 +134,7 @@ class Change:
 def changes_by(
     problem: SceneProblem,
     theta: np.ndarray,
+    linear: Linear,
     *,
     refined: Callable[[SceneProblem], SceneProblem],
     most: float,
@@ -141,7 +142,8 @@ def changes_by(
 ) -> tuple[list[Change], list[str]]:
     """Return what an answer would change by with a finer mesh and step, and why some is unknown.
 
-    Nothing where no body is soft. `refined` returns a problem on a mesh twice as fine or raises.
+    Nothing where no body is soft. `linear` are the residuals of `problem` and their Jacobian, and
+    `refined` returns a problem on a mesh twice as fine or raises.
     `most` is how many evaluations of the problem a motion on it may take: where it takes more, only
     the first part of the film is compared. `distance` (p,) is that of secants, where gradients are
     no slopes.
@@ -158,22 +160,24 @@ def changes_by(
         if affordable < LEAST_FRAMES:
             raise StudyError("A motion on a mesh twice as fine takes longer than the search.")
         stop = int(np.ceil(min(affordable, 1.0) * problem.n_frames))
-        problem, finer = problem.first_frames(stop), finer.first_frames(stop)
+        if stop < problem.n_frames:
+            problem, finer = problem.first_frames(stop), finer.first_frames(stop)
+            linear = linear_at(problem, theta, distance)
         count = finer.steps.count
-    except (StudyError, MemoryError) as error:
+    except (StudyError, MemoryError, *NOT_FINITE) as error:
         notes.append(f"The error by the mesh is not known. {error}")
         finer = None
     changes: list[Change] = []
     try:
         places = seen_in_space(problem)
-        linear = linear_at(places, theta, distance)
+        is_same = places.observers == problem.observers
+        in_space = linear if is_same else linear_at(places, theta, distance)
         shorter = with_shorter_steps(places, theta, count).residuals(theta)
-        changes.append(Change(TIME_STEP, _change(places, theta, linear, shorter)))
+        changes.append(Change(TIME_STEP, _change(places, theta, in_space, shorter)))
         if finer is not None:
             there = seen_in_space(finer).residuals(theta)
-            step = _change(places, theta, linear, linear[0] + there - shorter)
-            observed = linear if places is problem else None
-            share = _share(problem, finer, theta, step=step, linear=observed)
+            step = _change(places, theta, in_space, in_space[0] + there - shorter)
+            share = _share(problem, finer, theta, step=step, linear=linear)
             changes.append(Change(MESH, step, share))
     except NOT_FINITE as error:
         notes.append(f"The error by mesh or time step is not known. {error}")
@@ -229,17 +233,16 @@ def _share(
     theta: np.ndarray,
     *,
     step: np.ndarray,
-    linear: Linear | None,
+    linear: Linear,
 ) -> tuple[float, float]:
     """Return the share of a refinement that was observed, and its standard error; NaN if unknown.
 
-    `linear` are the residuals and Jacobian of `problem` at theta if they are known, `step` is what
-    theta changes by on the finer mesh.
+    `linear` are the residuals and Jacobian of `problem` at theta, `step` is what theta changes by
+    on the finer mesh.
     """
-    at = np.clip(theta + step, *problem.bounds)
+    at, (r, J) = np.clip(theta + step, *problem.bounds), linear
     try:
         D = finer.residuals(at)
-        r, J = problem.residuals_and_jacobian(theta) if linear is None else linear
     except NOT_FINITE:
         return np.nan, np.nan
     D -= r

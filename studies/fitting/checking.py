@@ -32,6 +32,7 @@ from studies.fitting.inspecting import growth_at
 from studies.fitting.running import advice_on_growth
 from studies.fitting.spread import expected_covariance
 from studies.fitting.writing import steps_of
+from studies.optimizers.jacobian import Jacobian
 from studies.optimizers.minimize import MOST_TANGENTS, method_for
 from studies.optimizers.problem import NOT_FINITE, Method
 from studies.problem.clusters import clusters_of_rows
@@ -117,9 +118,14 @@ def check_scene_file(path: Path, overrides: Sequence[str] = ()) -> dict[str, Any
         out["growth"] = {"times": growth.times, "seconds": growth.seconds}
         out["advice"] += growth.warnings(advice)
     try:
-        floor = 0.0 if prepared.is_twin else FOOTAGE_FLOOR
+        floor, J, begun = 0.0 if prepared.is_twin else FOOTAGE_FLOOR, None, time.perf_counter()
+        if method_for(file.search, n) is Method.GAUSS_NEWTON:
+            J = problem.residuals_and_jacobian(start)[1]
+        else:
+            problem.loss_and_gradient(start)
+        out["seconds_per_evaluation"] = time.perf_counter() - begun
         expected, budget = expected_intervals(
-            problem, start, floor, prepared.declared, other_law=prepared.other_law(problem)
+            problem, start, floor, prepared.declared, J=J, other_law=prepared.other_law(problem)
         )
         if expected.reason:
             out["advice"].append(f"No intervals: {expected.reason}.")
@@ -132,12 +138,6 @@ def check_scene_file(path: Path, overrides: Sequence[str] = ()) -> dict[str, Any
             out["advice"] += numbers.advice(
                 words_for(moves=problem.rolls_out, is_of_forces=problem.is_of_forces)
             )
-        begun = time.perf_counter()
-        if method_for(file.search, n) is Method.GAUSS_NEWTON:
-            problem.residuals_and_jacobian(start)
-        else:
-            problem.loss_and_gradient(start)
-        out["seconds_per_evaluation"] = time.perf_counter() - begun
     except NOT_FINITE as error:
         out["advice"].append(f"At the start values the simulation blows up. {error}")
     return out
@@ -149,21 +149,23 @@ def expected_intervals(
     floor: float,
     declared: Sequence[DeclaredNumber] = (),
     *,
+    J: Jacobian | None = None,
     other_law: SceneProblem | None = None,
 ) -> tuple[Intervals, Budget | None]:
     """Return intervals where residuals are noise, and their budget with what is declared.
 
-    `floor` is a relative standard deviation, and `other_law` the problem with another law of
-    solids. A prior with an error of `LOOSE` keeps those finite that nothing determines.
+    `floor` is a relative standard deviation, J the Jacobian, which is computed here of no more than
+    `MOST_TANGENTS` numbers, and `other_law` the problem with another law of solids. A prior with an
+    error of `LOOSE` keeps those finite that nothing determines.
     """
     p = len(theta)
-    if p > MOST_TANGENTS:
+    if J is None and p > MOST_TANGENTS:
         why = f"more than {MOST_TANGENTS} numbers are free"
         n_of_cameras = sum(name.startswith("cameras.") for name in problem.parameters.labels)
         if n_of_cameras:
             why += f", {n_of_cameras} of cameras: give `fit = false` where one is calibrated"
         return no_intervals(p, why), None
-    J = problem.residuals_and_jacobian(theta)[1]
+    J = problem.residuals_and_jacobian(theta)[1] if J is None else J
     loose = LOOSE * _scale(problem, theta) * np.sqrt(EVIDENCE)
     J.values[-p:] = np.diag(np.hypot(np.diag(J.values[-p:]), 1.0 / loose))
     r = np.zeros(len(J))

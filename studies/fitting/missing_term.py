@@ -73,16 +73,21 @@ def find_missing_term(
         if score is None or added is None:
             continue
         whole, n = added[0], len(theta)
-        start, stage = whole.parameters.start, f"with `{score.term.path}`"
+        end, stage = whole.parameters.start.copy(), f"with `{score.term.path}`"
+        # Errors of shapes, of which there are many, stay where the score puts them.
+        free = whole.parameters.free
+        moves = whole.parameters.each([not parameter.is_shape_error for parameter in free])
+        searched = whole.at(end, keep=tuple(np.flatnonzero(moves)))
+        start = searched.parameters.start
         short = replace(local.how, max_evaluations=STEPS * (len(start) + 2))
-        result = local.run(whole, start, log=LOG.format(k + 1), stage=stage, how=short)
-        more = [result.theta, *(np.append(look, start[n:]) for look in looks)]
-        after = explained_motion(whole, result.theta, looks=more)[1]
+        result = local.run(searched, start, log=LOG.format(k + 1), stage=stage, how=short)
+        end[moves] = result.theta
+        more = [end, *(np.append(look, whole.parameters.start[n:]) for look in looks)]
+        after = explained_motion(whole, end, looks=more)[1]
         if after is not None and after.unexplained < EXPLAINS * before.unexplained:
-            free = whole.parameters.free[-1]
-            value = whole.parameters.values(result.theta)[free.path]
+            value = whole.parameters.values(end)[free[-1].path]
             left = before.unexplained, after.unexplained
-            return MissingTerm(free.path, value, free.unit, *left, result.theta[:n] - theta)
+            return MissingTerm(free[-1].path, value, free[-1].unit, *left, end[:n] - theta)
     return None
 
 

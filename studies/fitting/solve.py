@@ -316,6 +316,8 @@ def _linear(
     needs = prepared.declared or prepared.has_mesh_error or prepared.has_law_error
     if tried.intervals.reason or not needs:
         return None
+    if not tried.is_without_gradients:
+        return tried.linear
     try:
         distance = tried.secant_distance(problem.parameters)
         return discretisation.linear_at(problem, tried.result.theta, distance)
@@ -339,7 +341,7 @@ def _refinements(
     notes: list[str] = []
     if prepared.has_mesh_error:
         changes, notes = discretisation.changes_by(
-            problem, theta, refined=prepared.refined, most=most, distance=distance
+            problem, theta, linear, refined=prepared.refined, most=most, distance=distance
         )
     for source, other in (
         (discretisation.CONTACT, prepared.harder),

@@ -11,6 +11,7 @@ from functools import partial
 
 import numpy as np
 
+from studies.answer.discretisation import Linear
 from studies.answer.intervals import Intervals, no_intervals, widened
 from studies.answer.scales import theta_scale
 from studies.answer.trial import LEAST_SIZE, SIZES, Trial, try_answer
@@ -37,6 +38,7 @@ class Tried:
     trial: Trial | None  # None where nothing could be tried
     is_without_gradients: bool = False
     evaluations: int = 0  # of trials, and of the search without gradients
+    linear: Linear | None = None  # where intervals rest on it, unless it is of secants
 
     def with_errors(self, parameters: Parameters, errors: Mapping[str, np.ndarray]) -> "Tried":
         """Return the answer, its intervals widened by errors of theta, (p,) each, by source."""
@@ -69,10 +71,10 @@ def try_result(
     """
     if result.status is Status.NOT_FINITE:
         return Tried(result, no_intervals(problem.parameters.size, "the loss is not finite"), None)
-    intervals = _intervals(problem, result.theta, local, stage)
+    intervals, linear = _intervals(problem, result.theta, local, stage)
     if result.loss <= EXACT * loss_at_start:
-        return Tried(result, intervals, None)
-    tried = _tried(problem, result, intervals)
+        return Tried(result, intervals, None, linear=linear)
+    tried = replace(_tried(problem, result, intervals), linear=linear)
     size = problem.parameters.size
     if tried.trial is None or not tried.trial.is_rough or size > MOST_FREE:
         return tried
@@ -128,17 +130,17 @@ def _tried(problem: SceneProblem, result: Result, intervals: Intervals) -> Tried
 
 def _intervals(
     problem: SceneProblem, theta: np.ndarray, local: LocalSearch, stage: np.ndarray
-) -> Intervals:
-    """Return intervals and spectrum; of many parameters none, unless the search had Jacobians."""
+) -> tuple[Intervals, Linear | None]:
+    """Return intervals and what they rest on; of many parameters none but of Gauss-Newton."""
     n = problem.parameters.size
     try:
         if n > MOST_TANGENTS and method_for(local.how, n) is not Method.GAUSS_NEWTON:
             noise = pixel_noise(problem, theta)
-            return no_intervals(n, f"more than {MOST_TANGENTS} parameters", noise)
-        r, J = problem.residuals_and_jacobian(theta)
+            return no_intervals(n, f"more than {MOST_TANGENTS} parameters", noise), None
+        linear = problem.residuals_and_jacobian(theta)
     except NOT_FINITE as error:
-        return no_intervals(n, str(error))
-    return spread_of(problem, theta, r, J, stages=[stage], floor=local.floor)
+        return no_intervals(n, str(error)), None
+    return spread_of(problem, theta, *linear, stages=[stage], floor=local.floor), linear
 
 
 def _secant_intervals(

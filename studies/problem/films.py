@@ -248,13 +248,13 @@ class FilmObserver(PictureObserver):
         return super().values() | looks
 
     def in_space(self, problem: SceneProblem) -> tuple[Observer, ...]:
-        """Return all drawn vertices of the bodies, in space."""
+        """Return all drawn vertices of each body, in space; an observation has its body's name."""
         start, model = start_surfaces(problem.built), model_of(problem.built.system)
         bodies = (*problem.built.nodes, *(model.bodies if model else ()))
         counts = {name: len(start[name]) for name in bodies if name in self.scene.objects}
         return tuple(
             PointObserver(
-                self.name, self.weight, self.times, self.start, self.index,
+                name, self.weight, self.times, self.start, self.index,
                 MILLIMETRE, np.zeros((len(self.times), n, 3)), scipy.sparse.eye_array(n).tocsr(),
                 name,
             )

@@ -14,6 +14,7 @@ import scipy.sparse
 from adjsim.forces.neo_hookean import SolidTets
 from adjsim.forces.neo_hookean_triangles import NeoHookeanTriangles
 from studies.problem.declared_errors import DeclaredNumber, copies_of
+from studies.problem.observers import Observer
 from studies.problem.problem import SceneProblem
 from studies.runs.errors import StudyError
 from studies.scene import declared
@@ -58,10 +59,15 @@ def refined_problem(problem: SceneProblem, scene: declared.Scene) -> SceneProble
 def seen_in_space(problem: SceneProblem) -> SceneProblem:
     """Return the problem with every film replaced by all drawn vertices of its bodies, in space.
 
-    A picture that is off by more than a few pixels has no useful slope; places have.
+    A picture that is off by more than a few pixels has no useful slope; places have. Films of the
+    same body at the same times have the same places, so these count once.
     """
-    observers = [each for observer in problem.observers for each in observer.in_space(problem)]
-    return replace(problem, observers=tuple(observers))
+    places: dict[Any, Observer] = {}
+    for observer in problem.observers:
+        for each in observer.in_space(problem):
+            key = observer.name if each is observer else (each.name, each.start, *each.times)
+            places.setdefault(key, each)
+    return replace(problem, observers=tuple(places.values()))
 
 
 def element_counts(built: BuiltScene) -> list[tuple[int, int]]:

@@ -8,7 +8,7 @@ chosen when the scene is built, from the mesh, the material or the footage.
               + observations + free + search
 """
 
-from dataclasses import field
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -1146,6 +1146,11 @@ class SceneFile(Scene):
     observations: dict[Name, Observation] = field(default_factory=dict)
     free: dict[str, Free] = field(default_factory=dict)
     search: Search = field(default_factory=Search)
+
+    def __post_init__(self) -> None:
+        """Search for errors of shapes, of which there are many, by Jacobians: else no intervals."""
+        if self.search.method is None and any(path.endswith(".shape") for path in self.free):
+            object.__setattr__(self, "search", replace(self.search, method="gauss-newton"))
 
     @property
     def is_simulated(self) -> bool:

@@ -22,6 +22,7 @@ from studies.problem import refining
 from studies.problem.making import make_problem
 from studies.problem.refining import (
     refined_problem,
+    seen_in_space,
     with_harder_contacts,
     with_lossier_contacts,
     with_row_held,
@@ -64,7 +65,8 @@ def fitted(problem):
 
 
 def changes_of(problem, theta, file, most=1e6):
-    return changes_by(problem, theta, refined=lambda each: refined_problem(each, file), most=most)
+    linear, finer = linear_at(problem, theta, None), lambda each: refined_problem(each, file)
+    return changes_by(problem, theta, linear, refined=finer, most=most)
 
 
 def change_to(other, problem, theta, source):
@@ -199,10 +201,22 @@ def test_a_short_search_compares_the_first_part_of_the_film_or_none():
     assert "takes longer than the search" in notes[0]
 
 
+def test_films_of_a_body_at_the_same_times_show_its_places_once():
+    film = {"simulate": {"frames": 4, "duration": 0.1, "height": 8, "width": 8}}
+    cameras = {name: {"eye": [z, 0.0, 0.5], "target": [0.1, 0.0, 0.0], "fov_y": 30.0}
+               for name, z in (("left", 0.0), ("right", 0.2))}  # fmt: skip
+    films = {name: film | {"camera": name} for name in cameras}
+    later = {"late": film | {"camera": "left", "start": 0.05}}
+    file = beam((2, 1, 1), cameras=cameras, observations=films | later)
+    observers = seen_in_space(make_problem(file).problem).observers
+    assert [(each.name, each.start) for each in observers] == [("beam", 0.0), ("beam", 0.05)]
+
+
 def test_a_finer_mesh_that_shows_nothing_new_has_no_known_share():
     problem = make_problem(beam()).problem
     theta = problem.parameters.start
-    share = _share(problem, problem, theta, step=np.zeros_like(theta), linear=None)
+    linear, step = linear_at(problem, theta, None), np.zeros_like(theta)
+    share = _share(problem, problem, theta, step=step, linear=linear)
     assert np.isnan(share).all()
 
 

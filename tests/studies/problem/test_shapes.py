@@ -47,6 +47,15 @@ def with_shape(problem):
     return theta
 
 
+def test_shapes_are_searched_by_jacobians_unless_another_method_is_declared():
+    tables = {"bodies": {"bar": BAR}, "free": {"bar.E": {}}}
+    assert scene_from_dict(tables).search.method is None
+    tables["free"]["bar.shape"] = {}
+    assert scene_from_dict(tables).search.method == "gauss-newton"
+    tables["search"] = {"method": "adam"}
+    assert scene_from_dict(tables).search.method == "adam"
+
+
 @pytest.mark.parametrize("marks", [None, {"camera": "side", "error": 0.3}])
 def test_markers_stay_where_they_were_measured_and_have_exact_slopes(marks):
     problem = made(("bar.E", "bar.shape"), marks=marks).everything
