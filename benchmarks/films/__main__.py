@@ -1,6 +1,6 @@
 """`python -m benchmarks.films make | vary | wrong | pull | table`: see the package."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -65,30 +65,57 @@ def from_views(
         record(data, "views", {"hulls": cells}, f"python -m benchmarks.films views{every}")
 
 
+Counts = Annotated[list[int] | None, typer.Option("--count", help="Of views.")]
+
+
 @app.command(name="fit-views")
 def fit_views(
     bodies: Annotated[list[str] | None, typer.Argument(help=f"{', '.join(views.BODIES)}.")] = None,
     *,
-    count: Annotated[list[int] | None, typer.Option("--count", help="Of views.")] = None,
+    count: Counts = None,
     out: Out = Path("runs/views"),
     data: Data = None,
 ) -> None:
-    """Fit E and nu of a body without a mesh, and its shape, and ask what its intervals hold."""
+    """Fit E and nu of a body without a mesh, and its shape beside them."""
+    _of_views("fit-views", (hulls.FITS, hulls.fit_rows), bodies, count, out=out, data=data)
+
+
+@app.command(name="shape-cover")
+def cover_of_shapes(
+    bodies: Annotated[list[str] | None, typer.Argument(help=f"{', '.join(views.BODIES)}.")] = None,
+    *,
+    count: Counts = None,
+    out: Out = Path("runs/views"),
+    data: Data = None,
+) -> None:
+    """Ask whether intervals hold what the error of a surface from views does to E and nu."""
+    rows_of = shape_cover.HEADER, shape_cover.cover_rows
+    _of_views("shape-cover", rows_of, bodies, count, out=out, data=data)
+
+
+def _of_views(
+    command: str,
+    rows_of: tuple[tuple[str, ...], Callable[[Path, str, int], list[tuple[str, ...]]]],
+    bodies: Sequence[str] | None,
+    count: Sequence[int] | None,
+    *,
+    out: Path,
+    data: Path | None,
+) -> None:
+    """Print a table of bodies in films of so many views, and record it."""
     counts = count or views.COUNTS
     if not set(counts) <= set(views.COUNTS):
         raise typer.BadParameter(f"--count must be of {views.COUNTS}, got {counts}")
-    fits, cover = [hulls.FITS], [shape_cover.HEADER]
+    header, make_rows = rows_of
+    rows = [header]
     for name in _filmed(bodies, out):
         for n in counts:
-            fits += hulls.fit_rows(out / name, name, n)
-            cover += shape_cover.cover_rows(out / name, name, n)
-    values = {"fits": fits, "cover": cover}
-    for rows in values.values():
-        typer.echo(in_markdown(rows))
+            rows += make_rows(out / name, name, n)
+    typer.echo(in_markdown(rows))
     if data is not None:
         options = [*(bodies or ()), *(f"--count {n}" for n in count or ())]
-        command = " ".join(("python -m benchmarks.films fit-views", *options))
-        record(data, "views-fits", values, command)
+        whole = " ".join(("python -m benchmarks.films", command, *options))
+        record(data, command, {"table": rows}, whole)
 
 
 def _filmed(bodies: Sequence[str] | None, out: Path) -> list[str]:
