@@ -74,9 +74,9 @@ def find_missing_term(
             continue
         whole, n = added[0], len(theta)
         end, stage = whole.parameters.start.copy(), f"with `{score.term.path}`"
-        # Errors of shapes, of which there are many, stay where the score puts them.
-        free = whole.parameters.free
-        moves = whole.parameters.each([not parameter.is_shape_error for parameter in free])
+        # Errors of shapes are many: they stay where a score puts them that promises too little.
+        free, promises = whole.parameters.free, score.gain > EXPLAINS
+        moves = whole.parameters.each([promises or not each.is_shape_error for each in free])
         searched = whole.at(end, keep=tuple(np.flatnonzero(moves)))
         start = searched.parameters.start
         short = replace(local.how, max_evaluations=STEPS * (len(start) + 2))

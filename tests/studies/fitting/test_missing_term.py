@@ -1,13 +1,17 @@
 """A scene that lacks a force: its trace is named, and the wrong answer is not found."""
 
 import csv
+import json
 import tomllib
 
 import numpy as np
 import pytest
 
 from studies.answer.verdict import Kind
+from studies.fitting import missing_term
+from studies.fitting.local_search import LocalSearch
 from studies.fitting.solve import solve
+from studies.optimizers.minimize import minimize
 from studies.problem.making import make_problem
 from studies.runs.folder import RunFolder
 from studies.runs.progress import EvaluationProgress
@@ -70,3 +74,35 @@ def test_a_scene_that_lacks_nothing_is_found(tracks):
     assert found.verdict.kind is Kind.FOUND
     value = found.problem.parameters.values(found.result.theta)
     np.testing.assert_allclose(value["cube.velocity"], CUBE["velocity"], atol=0.01)
+
+
+@pytest.mark.parametrize("promised", [0.5, 1.0])
+def test_a_shape_moves_with_a_term_whose_score_promises_much(tmp_path, monkeypatch, promised):
+    monkeypatch.setattr(missing_term, "EXPLAINS", promised)
+    bar = {"kind": "soft", "mesh": "box", "size": [0.2, 0.04, 0.04], "cells": [4, 1, 1],
+           "E": 2e4, "shape_error": 5e-4, "shape_cells": 1,
+           "held": {"plane": {"point": [-0.099, 0.0, 0.0], "normal": [1.0, 0.0, 0.0]}}}  # fmt: skip
+    at = {"tip": [0.1, 0.0, 0.0], "above": [0.05, 0.02, 0.0], "beside": [0.08, 0.0, 0.02]}
+    marks = {"body": "bar", "at": at, "error": 1e-4, "simulate": {"frames": 25, "duration": 0.6}}
+    file = scene_from_dict({
+        "bodies": {"bar": bar}, "observations": {"marks": marks}, "blind": True,
+        "truth": {"bodies.bar.drag_rate": 3.0}, "free": {"bar.E": {}, "bar.shape": {}},
+    })  # fmt: skip
+    made = make_problem(file)
+    problem = made.everything.with_steps_for(made.everything.parameters.start)
+    theta = minimize(problem, problem.parameters.start, file.search, log=None).theta
+    linear = problem.residuals_and_jacobian(theta)
+    with EvaluationProgress(file.search.max_evaluations) as progress:
+        local = LocalSearch(file.search, RunFolder(tmp_path / "run"), progress)
+        term = missing_term.find_missing_term(
+            problem, theta, linear, terms=made.terms, looks=[theta], local=local
+        )
+    line = (tmp_path / "run" / "iterations-term-1.jsonl").read_text().partition("\n")[0]
+    count = len(json.loads(line)["theta"])
+    if promised == 1.0:
+        assert count == 2  # E and the drag
+    else:
+        assert count == len(theta) + 1
+        assert term.path == "bar.drag_rate"
+        assert term.value == pytest.approx(3.0, rel=0.05)
+        assert term.change.shape == theta.shape
