@@ -101,7 +101,8 @@ class Jacobian:
         values = np.zeros((len(rows), len(step)), order="F")
         values[np.searchsorted(rows, self.rows)] = self.values
         missed = after[rows] - before[rows] - values @ step
-        values += np.outer(missed, step / float(step @ step))
+        for column, share in zip(values.T, step / float(step @ step), strict=True):
+            column += share * missed  # no second matrix: with many films it is large
         return type(self)(rows, values, self.count)
 
     def squares_beside(self, r: np.ndarray) -> float:
