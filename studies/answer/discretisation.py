@@ -10,7 +10,8 @@ should show what the finer one shows at theta. What is missing is one more step,
 to date by Broyden's rule; each costs one evaluation.
 
 Of films the places of all drawn vertices are compared, with a Jacobian of their own: pictures that
-are off by more than a few pixels have no useful slope.
+are off by more than a few pixels have no useful slope. The error of a shape stays as it is there:
+it would move the vertices themselves to where the finer mesh has them, which outlines do not allow.
 
 A film that was simulated on the scene's own mesh has no mesh error, and shows it: the two motions
 still differ where theta has done what it can. With D the difference of their residuals, r'(theta +
@@ -20,7 +21,7 @@ d) - r(theta), without what J can make up for, the share of the refinement that 
 
 0 on the scene's own mesh, 1 on one twice as fine, 4/3 to 2 on a very fine one. Its standard error
 is that of a jackknife over blocks of frames. Where s is 0 and not a half, the mesh error does not
-count.
+count. Where the error of a shape is free, s is not known: it makes up for most of D.
 
 So is a contact whose stiffness adjsim chose: in one that is 4 times as hard points sink half as
 deep, and surfaces of bodies whose thickness was chosen are half as far apart. It moves pictures by
@@ -173,10 +174,11 @@ def changes_by(
         is_same = places.observers == problem.observers
         in_space = linear if is_same else linear_at(places, theta, distance)
         shorter = with_shorter_steps(places, theta, count).residuals(theta)
-        changes.append(Change(TIME_STEP, _change(places, theta, in_space, shorter)))
+        step = _change(places, theta, in_space, shorter, is_in_space=True)
+        changes.append(Change(TIME_STEP, step))
         if finer is not None:
-            there = seen_in_space(finer).residuals(theta)
-            step = _change(places, theta, in_space, in_space[0] + there - shorter)
+            there = in_space[0] + seen_in_space(finer).residuals(theta) - shorter
+            step = _change(places, theta, in_space, there, is_in_space=True)
             share = _share(problem, finer, theta, step=step, linear=linear)
             changes.append(Change(MESH, step, share))
     except NOT_FINITE as error:
@@ -200,7 +202,8 @@ def change_by(
         elif source in OF_HELD:
             places = with_shorter_steps(seen_in_space(problem), theta, other.steps.count)
             there = seen_in_space(other).residuals(theta)
-            step = _change(places, theta, linear_at(places, theta, None), there)
+            in_space = linear_at(places, theta, None)
+            step = _change(places, theta, in_space, there, is_in_space=True)
         else:
             same_steps = with_shorter_steps(problem, theta, other.steps.count)
             there = other.residuals(theta)
@@ -240,6 +243,8 @@ def _share(
     `linear` are the residuals and Jacobian of `problem` at theta, `step` is what theta changes by
     on the finer mesh.
     """
+    if any(free.is_shape_error for free in problem.parameters.free):
+        return np.nan, np.nan
     at, (r, J) = np.clip(theta + step, *problem.bounds), linear
     try:
         D = finer.residuals(at)
@@ -278,13 +283,23 @@ def _share(
 
 
 def _change(
-    problem: SceneProblem, theta: np.ndarray, linear: Linear, finer: np.ndarray
+    problem: SceneProblem,
+    theta: np.ndarray,
+    linear: Linear,
+    finer: np.ndarray,
+    *,
+    is_in_space: bool = False,
 ) -> np.ndarray:
-    """Return by how much theta changes, (p,), where residuals are those of a finer model, (n,)."""
+    """Return by how much theta changes, (p,), where residuals are those of a finer model, (n,).
+
+    Where places are compared, errors of shapes do not change.
+    """
     (r, J), shift = linear, np.zeros_like(theta)
+    free = problem.parameters.free
+    moves = problem.parameters.each([not (is_in_space and each.is_shape_error) for each in free])
     best, least = None, float(np.linalg.norm(finer - r))
     for _ in range(CORRECTIONS):
-        step = J.solve(finer - r)
+        step = J.solve(finer - r, moves)
         step *= LONG / max(float(np.abs(step).max()), LONG)
         at = np.clip(theta + shift + step, *problem.bounds)
         step, shift = at - theta - shift, at - theta

@@ -89,9 +89,11 @@ class Jacobian:
         order = order[np.count_nonzero(place[self.rows] < 0) :]
         return type(self)(place[self.rows[order]], self.values[order], len(key))
 
-    def solve(self, y: np.ndarray) -> np.ndarray:
-        """Return x, (p,), that makes |J x - y| least, the shortest of several."""
-        return np.linalg.lstsq(self.values, y[self.rows], rcond=None)[0]
+    def solve(self, y: np.ndarray, moves: np.ndarray | None = None) -> np.ndarray:
+        """Return x, (p,), that makes |J x - y| least, the shortest; 0 but where `moves`, (p,)."""
+        x, columns = np.zeros(self.shape[1]), slice(None) if moves is None else moves
+        x[columns] = np.linalg.lstsq(self.values[:, columns], y[self.rows], rcond=None)[0]
+        return x
 
     def updated(self, before: np.ndarray, after: np.ndarray, step: np.ndarray) -> Self:
         """Return J by Broyden's rule after a step (p,) between residuals (n,)."""
@@ -101,8 +103,8 @@ class Jacobian:
         values = np.zeros((len(rows), len(step)), order="F")
         values[np.searchsorted(rows, self.rows)] = self.values
         missed = after[rows] - before[rows] - values @ step
-        for column, share in zip(values.T, step / float(step @ step), strict=True):
-            column += share * missed  # no second matrix: with many films it is large
+        for k, share in enumerate(step / float(step @ step)):
+            values[:, k] += share * missed  # no second matrix: with many films it is large
         return type(self)(rows, values, self.count)
 
     def squares_beside(self, r: np.ndarray) -> float:

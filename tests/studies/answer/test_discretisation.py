@@ -201,6 +201,25 @@ def test_a_short_search_compares_the_first_part_of_the_film_or_none():
     assert "takes longer than the search" in notes[0]
 
 
+def test_a_shape_that_is_free_makes_up_for_no_mesh():
+    """With its shape free E would change as much on a finer mesh, and no share of it is known."""
+    steps = {}
+    for free in (["beam.E"], ["beam.E", "beam.shape"]):
+        file = beam(truth={"bodies.beam.cells": [8, 2, 2]}, free={path: {} for path in free})
+        body = replace(file.bodies["beam"], shape_error=1e-3, shape_cells=1)
+        file = replace(file, bodies={"beam": body})
+        problem = make_problem(file).problem
+        theta = problem.parameters.start
+        problem = problem.with_steps_for(theta)
+        changes, _ = changes_of(problem, theta, file)
+        steps[len(free)] = {each.source: each.step for each in changes}
+    assert np.isnan(changes[1].share).all()
+    assert not steps[2][MESH][1:].any()
+    assert abs(steps[1][MESH][0]) > 0.1
+    for source in (MESH, TIME_STEP):
+        assert steps[2][source][0] == pytest.approx(steps[1][source][0], rel=1e-9)
+
+
 def test_films_of_a_body_at_the_same_times_show_its_places_once():
     film = {"simulate": {"frames": 4, "duration": 0.1, "height": 8, "width": 8}}
     cameras = {name: {"eye": [z, 0.0, 0.5], "target": [0.1, 0.0, 0.0], "fov_y": 30.0}
