@@ -1,5 +1,6 @@
 """A new scene file of a body without a mesh: a camera and an observation for each of its films."""
 
+import re
 import shlex
 import tomllib
 from collections.abc import Sequence
@@ -31,11 +32,14 @@ def new_from_views(file: Path, films: Sequence[str], kind: str | None) -> list[s
             f"(eight leave little of the hull unknown), got {len(films)}."
         )
     folder, views = file.parent.resolve(), []
-    for k, path in enumerate(films):
+    names = [re.sub(r"\W", "_", Path(path).stem, flags=re.ASCII) for path in films]
+    if len(set(names)) < len(names):
+        names = [f"view{k + 1}" for k in range(len(films))]
+    for k, (name, path) in enumerate(zip(names, films, strict=True)):
         turn = 2.0 * np.pi * k / len(films)
         eye = [RADIUS * np.sin(turn), HEIGHTS[k % len(HEIGHTS)], RADIUS * np.cos(turn)]
         film = Footage.read(path_of("film", path), folder)
-        views.append({"name": f"view{k + 1}", "eye": np.round(eye, 2), "film": film})
+        views.append({"name": name, "eye": np.round(eye, 2), "film": film})
     text = rendered(
         "views.toml.j2", schema=SCHEMA.as_uri(), file=file.name, title=file.stem, kind=kind,
         views=views,

@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+import shutil
 import tomllib
 from pathlib import Path
 
@@ -61,6 +62,7 @@ def things(tmp_path_factory):
         is_ball = np.hypot(rows - 30.0 - fallen, columns - 50.0) < PIXELS
         frame = np.where(is_ball[..., None], (0.8, 0.3, 0.1), (0.6, 0.7, 0.8))
         write_png(folder / "film" / f"{k}.png", frame)
+    shutil.copytree(folder / "film", folder / "cam-2")
     write_tet_mesh(folder / "ball.vtu", ball_tets(3, RADIUS))
     poly_data(sheet((4, 4), (0.3, 0.3))).save(folder / "sheet.stl")
     box = box_tets((2, 2, 6), (20.0, 20.0, 60.0))
@@ -144,7 +146,14 @@ def test_of_films_from_all_around_each_has_a_camera_that_is_to_be_filled_in(new,
     assert list(file.cameras) == list(file.films) == ["view1", "view2", "view3"]
     assert not any(camera.fit for camera in file.cameras.values())
     assert file.films["view2"].background.color == pytest.approx((0.6, 0.7, 0.8), abs=0.01)
-    assert ("thing.E" in file.free) is (kind == "soft")
+    assert {path for path in file.free if path != "thing.velocity"} == {
+        "soft": {"thing.E", "thing.nu", "thing.shape"}, "rigid": set()
+    }[kind]  # fmt: skip
+
+
+def test_views_are_named_as_their_films(new):
+    file = read_scene(new("--mesh from-views --film film --film cam-2")[0])
+    assert list(file.cameras) == list(file.films) == ["film", "cam_2"]
 
 
 @pytest.mark.parametrize(
