@@ -77,7 +77,7 @@ def find_missing_term(
         # Errors of shapes are many: they stay where a score puts them that promises too little.
         free, promises = whole.parameters.free, score.gain > EXPLAINS
         moves = whole.parameters.each([promises or not each.is_shape_error for each in free])
-        searched = whole.at(end, keep=tuple(np.flatnonzero(moves)))
+        searched = whole.at(end, keep=tuple(np.flatnonzero(moves).tolist()))
         start = searched.parameters.start
         short = replace(local.how, max_evaluations=STEPS * (len(start) + 2))
         result = local.run(searched, start, log=LOG.format(k + 1), stage=stage, how=short)
