@@ -290,9 +290,9 @@ def _change(
     *,
     is_in_space: bool = False,
 ) -> np.ndarray:
-    """Return by how much theta changes, (p,), where residuals are those of a finer model, (n,).
+    """Return the change of theta, (p,), that explains the residuals of a finer model, (n,).
 
-    Where places are compared, errors of shapes do not change.
+    Where places are compared, the errors of shapes stay as they are.
     """
     (r, J), shift = linear, np.zeros_like(theta)
     free = problem.parameters.free
