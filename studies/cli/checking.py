@@ -63,7 +63,8 @@ def facts(summary: dict[str, Any]) -> list[str]:
         )
     if summary["beside"]:
         lines.append(
-            f"fitted beside: {count(summary['beside'], 'number')} of cameras, looks and start times"
+            f"fitted beside: {count(summary['beside'], 'number')} of cameras, looks, shapes and "
+            "start times"
         )
     lines.append(f"bodies: {summary['elements']}")
     if summary["n_steps"] is not None:
