@@ -110,7 +110,8 @@ def scene_of(
             }
             for k in range(len(cameras))
         },
-        "search": {"coarse": 0},  # from the declared start
+        # From the declared start; a Jacobian of all numbers takes 50 evaluations.
+        "search": {"coarse": 0, "max_evaluations": 1000},
         "truth": {f"bodies.{name}.mesh": f"{name}.ply"},
         "free": {
             **{f"{name}.{key}": {"bounds": entry["bounds"]} for key, entry in FREE.items()},
