@@ -178,23 +178,9 @@ def _begin(text: str, *, everywhere: bool = False) -> None:
         print(f"{text} ...", file=sys.stderr, flush=True)
 
 
-@contextmanager
-def _pool(
-    verb: str,
-    target: str,
-    scheduler: str | None,
-    device: str | None,
-    *,
-    overrides: Sequence[str] | None = (),
-) -> Iterator[tuple["Pool", Callable[[tuple["RunFolder", "Job"]], None]]]:
-    """Give the pool of a command, and what carries out a job in its folder.
-
-    A first run compiles, which is said before the minutes in which nothing else is said.
-    """
-    _begin(f"reading {target} and looking at it for the first time")
-    from adjsim.jit import backend, devices, kernel_pack
-    from studies.runs.errors import StudyError
-    from studies.runs.pool import open_pool
+def _say_that_it_compiles() -> bool:
+    """Say so before the minutes of a first run in which nothing else is said."""
+    from adjsim.jit import backend, kernel_pack
 
     compiled = any(backend.CACHE_DIR.rglob("*.nbc"))  # folders are there once a module is loaded
     is_cold = not backend.JIT_DISABLED and not compiled and kernel_pack.open_pack() is None
@@ -205,6 +191,25 @@ def _pool(
             file=sys.stderr,
             flush=True,
         )
+    return is_cold
+
+
+@contextmanager
+def _pool(
+    verb: str,
+    target: str,
+    scheduler: str | None,
+    device: str | None,
+    *,
+    overrides: Sequence[str] | None = (),
+) -> Iterator[tuple["Pool", Callable[[tuple["RunFolder", "Job"]], None]]]:
+    """Give the pool of a command, and what carries out a job in its folder."""
+    _begin(f"reading {target} and looking at it for the first time")
+    from adjsim.jit import devices
+    from studies.runs.errors import StudyError
+    from studies.runs.pool import open_pool
+
+    is_cold = _say_that_it_compiles()
 
     def carry_out(started: tuple["RunFolder", "Job"]) -> None:
         """Run to the end; where Ctrl-C ends it before, say how to go on."""
@@ -540,6 +545,7 @@ def preview(
 ) -> None:
     """Show a scene at its start values beside its films, and say what looks wrong."""
     _begin(f"drawing {scene}")
+    _say_that_it_compiles()
     if page:
         from studies.reports.preview.page import serve_page
         from studies.runs.errors import StudyError
@@ -571,6 +577,7 @@ def check(
 ) -> None:
     """Print what the observations of a scene can determine, before any search."""
     _begin(f"looking at what the observations of {scene} determine")
+    _say_that_it_compiles()
     from studies.cli.checking import check_command
     from studies.scene.files import find_scene
 

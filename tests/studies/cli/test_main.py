@@ -166,8 +166,8 @@ def test_a_users_mistake_is_one_message(adjsim, monkeypatch, tmp_path, scene, ar
 def test_a_first_run_says_that_it_compiles(adjsim, monkeypatch, tmp_path):
     monkeypatch.setattr(backend, "JIT_DISABLED", False)
     monkeypatch.setattr(backend, "CACHE_DIR", tmp_path / "kernels")
-    for command in (["run", "missing.toml"], ["scan", "missing"], ["dataset", "missing"]):
-        err = adjsim.refused(*command)
+    for command in ("run", "preview", "check", "scan", "dataset"):
+        err = adjsim.refused(command, "missing")
         assert f"compiled on first use, in about a minute, and kept in {tmp_path}" in err
     (tmp_path / "kernels" / "forces").mkdir(parents=True)
     assert "compiled" in adjsim("scan", "missing")[2]
