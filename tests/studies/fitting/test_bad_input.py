@@ -144,7 +144,7 @@ class Compiled(event.Listener):
 
 def refusals(folder):
     """Start every bad scene; write the messages, and how much was compiled on the way to each."""
-    folder, compiled, found = Path(folder), Compiled(), {}
+    folder, compiled, outcomes = Path(folder), Compiled(), {}
     for change in BAD:
         place = folder / change.__name__
         place.mkdir()
@@ -159,11 +159,11 @@ def refusals(folder):
                 start_scene(place / "scene.toml", [], place / "run", {})
             except (ValueError, OSError) as error:
                 message = str(error)
-        found[change.__name__] = (message, compiled.count - kept, (place / "run").exists())
+        outcomes[change.__name__] = (message, compiled.count - kept, (place / "run").exists())
     with event.install_listener("numba:compile", compiled):
         numba.njit(lambda x: x + 1)(1)
-    found["a kernel"] = ("", compiled.count, False)
-    (folder / "refusals.json").write_text(json.dumps(found))
+    outcomes["a kernel"] = ("", compiled.count, False)
+    (folder / "refusals.json").write_text(json.dumps(outcomes))
 
 
 @pytest.fixture(scope="module")

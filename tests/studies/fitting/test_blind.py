@@ -27,7 +27,7 @@ def run_of(path, out, *options):
     """Return the result of a run, its manifest, and the evidence of its verdict."""
     seen, judge = [], judging.judge
     with undrawn(), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(judging, "judge", lambda found: seen.append(found) or judge(found))
+        patch.setattr(judging, "judge", lambda evidence: seen.append(evidence) or judge(evidence))
         code, _, err = adjsim("run", path, "--no-certificate", "--out", out, *options)
     assert code == 0, err
     return *(
@@ -48,7 +48,7 @@ def test_a_blind_verdict_rests_on_nothing_that_footage_does_not_have(tmp_path):
     (row,) = result["parameters"]
     assert row["truth"] == LENGTH
     assert row["relative_error"] < 0.02
-    assert any("Blind" in one for one in result["findings"])
+    assert any("Blind" in finding for finding in result["findings"])
     assert manifest["depends_on"]["settings.blind"] is True
 
     result, manifest, evidence = run_of(path, tmp_path / "twin")
@@ -64,7 +64,7 @@ def test_a_blind_run_is_resumed_blind(tmp_path):
     run_of(path, tmp_path / "run", "--blind")
     again, manifest, _ = run_of(path, tmp_path / "run", "--resume")
     assert manifest["arguments"]["blind"] is True
-    assert any("Blind" in one for one in again["findings"])
+    assert any("Blind" in finding for finding in again["findings"])
     run_of(path, tmp_path / "twin")
     with undrawn():
         code, _, err = adjsim("run", path, "--out", tmp_path / "twin", "--resume", "--blind")

@@ -91,10 +91,10 @@ def with_light(images):
 def half_blue(images):
     """Return the brick with its left half in another colour."""
     out = images.copy()
-    for one in out:
-        columns = np.nonzero(one[..., 3] > 0.02)[1]
-        left = one[..., 3:] * (np.arange(SIZE[1]) <= np.median(columns))[None, :, None]
-        one[..., :3] = (1.0 - left) * one[..., :3] + left * BLUE
+    for image in out:
+        columns = np.nonzero(image[..., 3] > 0.02)[1]
+        left = image[..., 3:] * (np.arange(SIZE[1]) <= np.median(columns))[None, :, None]
+        image[..., :3] = (1.0 - left) * image[..., :3] + left * BLUE
     return out
 
 
@@ -114,9 +114,9 @@ def unexplained(problem, velocity, *, counts_all=False):
         left, still = residual_squares(problem, theta), still_squares(problem)
         look = look_squares(problem, theta, every)
         return max(float((left - look)[1:].mean()), 0.0) / float(still[1:].mean())
-    found = explained_motion(problem, theta, looks=[theta])[1]
-    assert found is not None
-    return found.unexplained
+    explained = explained_motion(problem, theta, looks=[theta])[1]
+    assert explained is not None
+    return explained.unexplained
 
 
 @pytest.fixture(scope="module")
@@ -148,7 +148,7 @@ def test_with_all_pixels_the_right_motion_would_not_do(problem, name):
 @pytest.mark.parametrize("name", FILMS)
 def test_a_wrong_motion_does_not_explain_a_film(problem, name):
     left = {wrong: unexplained(problem(name), velocity) for wrong, velocity in WRONG.items()}
-    assert all(one > 2.5 * UNEXPLAINED for one in left.values()), left
+    assert all(share > 2.5 * UNEXPLAINED for share in left.values()), left
 
 
 @pytest.mark.parametrize("name", ["plain", "shadow", "light"])
@@ -167,8 +167,8 @@ def test_every_pixel_counts_where_the_body_itself_looks_like_a_shadow(problem, n
 def test_a_shadow_beside_a_body_counts_as_little_in_a_picture_as_in_a_film(problem):
     def left(name, position):
         film = problem(name)
-        (one,) = film.observers
-        still = on_one_timeline(film, [one.between(np.arange(FRAMES) == 5)])
+        (observer,) = film.observers
+        still = on_one_timeline(film, [observer.between(np.arange(FRAMES) == 5)])
         return unexplained_pictures(still, film.parameters.theta(np.asarray(position)))
 
     assert left("shadow", RIGHT) < 0.01 + left("plain", RIGHT)

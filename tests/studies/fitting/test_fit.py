@@ -53,9 +53,9 @@ def test_a_basin_that_overflows_over_all_frames_is_dropped_with_a_word(monkeypat
         SimpleNamespace(number=k, theta=np.array([float(k)]), loss=loss, is_searched=False)
         for k, loss in enumerate((1.0, 2.0, 3.0, np.inf))
     ]
-    found, said = SimpleNamespace(basins=basins, best=basins[0]), []
+    search, said = SimpleNamespace(basins=basins, best=basins[0]), []
     local = SimpleNamespace(how=Search(), progress=SimpleNamespace(say=said.append))
     answer = SimpleNamespace(theta=np.zeros(1))
-    assert [one.loss for one in _rivals(whole, found, answer, local, staged=(0,))] == [2.0]
+    assert [rival.loss for rival in _rivals(whole, search, answer, local, staged=(0,))] == [2.0]
     dropped = "is dropped: its loss over all frames is not finite"
     assert said == [f"basin 3 {dropped}", f"basin 4 {dropped}"]

@@ -30,10 +30,10 @@ def numbers(folder):
 
 def records(path):
     """Run the instances, but for the report of the worst."""
-    one = job()
+    pendula = job()
     folder = RunFolder(path)
     with instances.EvaluationProgress(10) as progress:
-        return [one.record(folder, progress, k) for k in range(3)]
+        return [pendula.record(folder, progress, k) for k in range(3)]
 
 
 def test_instances_resume_with_the_same_bits(tmp_path):

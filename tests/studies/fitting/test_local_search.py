@@ -33,7 +33,7 @@ def test_a_search_ends_where_it_moves_by_little_of_the_intervals(tmp_path):
 
 def test_a_rival_must_come_near_the_loss_of_the_answer():
     problem = make_problem(twin()).everything
-    theta, other = (problem.parameters.theta([part * LENGTH, GRAVITY]) for part in (1.01, 1.2))
+    theta, other = (problem.parameters.theta([factor * LENGTH, GRAVITY]) for factor in (1.01, 1.2))
     losses = [loss_where_finite(problem, at) for at in (theta, other)]
     answer = Result(theta, losses[0], Status.CONVERGED, 1)
     assert _needed(problem, answer, theta) == np.inf  # it may win as it is

@@ -60,19 +60,19 @@ def tracks(tmp_path, rng):
 
 
 def test_drag_that_the_scene_lacks_is_named_and_the_answer_is_not_found(tracks):
-    found = solved(tracks, 0.0)
-    assert found.verdict.kind is Kind.DOES_NOT_EXPLAIN
-    assert "One more number explains what is left: with cube.drag_rate" in found.verdict.reason
-    assert found.verdict.numbers["path"] == "cube.drag_rate"
-    assert found.verdict.numbers["value"] == pytest.approx(0.8, rel=0.1)
-    line = found.verdict.reason.partition("under [free] of the scene file: ")[2]
+    solution = solved(tracks, 0.0)
+    assert solution.verdict.kind is Kind.DOES_NOT_EXPLAIN
+    assert "One more number explains what is left: with cube.drag_rate" in solution.verdict.reason
+    assert solution.verdict.numbers["path"] == "cube.drag_rate"
+    assert solution.verdict.numbers["value"] == pytest.approx(0.8, rel=0.1)
+    line = solution.verdict.reason.partition("under [free] of the scene file: ")[2]
     assert tomllib.loads(f"[free]\n{line}")["free"]["cube.drag_rate"]["start"] > 0.7
 
 
 def test_a_scene_that_lacks_nothing_is_found(tracks):
-    found = solved(tracks, 0.8)
-    assert found.verdict.kind is Kind.FOUND
-    value = found.problem.parameters.values(found.result.theta)
+    solution = solved(tracks, 0.8)
+    assert solution.verdict.kind is Kind.FOUND
+    value = solution.problem.parameters.values(solution.result.theta)
     np.testing.assert_allclose(value["cube.velocity"], CUBE["velocity"], atol=0.01)
 
 

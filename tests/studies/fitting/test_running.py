@@ -234,8 +234,8 @@ def test_a_damaged_run_is_healed_or_refused(scene, plain, tmp_path, name, damage
         assert str(run / name) in err.splitlines()[-1]
         assert "is damaged" in err
     else:
-        for own in ("result.json", "study.toml"):
-            assert (run / own).read_bytes() == (plain[0] / own).read_bytes()
+        for output in ("result.json", "study.toml"):
+            assert (run / output).read_bytes() == (plain[0] / output).read_bytes()
 
 
 def test_report_index_and_view_take_the_run_of_a_scene(finished, tmp_path):
@@ -264,8 +264,8 @@ def test_the_view_shows_what_moves_not_the_floor(finished):
     }
     names = np.array([*arrays["objects"], "floor"])
     distances = []
-    for own in (arrays, {**arrays, **more, "objects": names}):
-        plotter, _ = make_plotter(own, off_screen=True)
+    for trajectory in (arrays, {**arrays, **more, "objects": names}):
+        plotter, _ = make_plotter(trajectory, off_screen=True)
         distances.append(plotter.camera.distance)
         plotter.close()
     assert distances[0] == pytest.approx(distances[1])

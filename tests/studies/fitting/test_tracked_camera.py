@@ -96,10 +96,10 @@ def test_a_camera_that_went_round_is_turned_in_the_same_way_by_less(tmp_path, rn
     values = parameters.values(parameters.start)
     long = values["cameras.phone.rotation"] + np.array([0.3, -6.2, 0.1])
     far = {**values, "cameras.phone.rotation": long}
-    theta = parameters.theta(np.concatenate([np.ravel(one) for one in far.values()]))
+    theta = parameters.theta(np.concatenate([np.ravel(value) for value in far.values()]))
     short = parameters.values(parameters.with_short_turns(theta))
     assert np.linalg.norm(short["cameras.phone.rotation"]) < 0.3
-    turns = [rotation_matrix(one) for one in (short.pop("cameras.phone.rotation"), long)]
+    turns = [rotation_matrix(rotation) for rotation in (short.pop("cameras.phone.rotation"), long)]
     np.testing.assert_allclose(turns[0], turns[1], atol=1e-12)
-    assert all(np.allclose(one, values[path]) for path, one in short.items())
+    assert all(np.allclose(value, values[path]) for path, value in short.items())
     np.testing.assert_array_equal(parameters.with_short_turns(parameters.start), parameters.start)

@@ -127,14 +127,18 @@ def test_a_local_search_whose_loss_stays_hopeless_is_given_up(tmp_path):
 def test_an_interval_counts_the_errors_of_other_sources(rng):
     J = rng.standard_normal((60, 2))
     r = 0.01 * rng.standard_normal(60)
-    own = Parameters([FreeParameter(name, np.array(2.0), (0.01, 100.0), Log()) for name in "ab"])
-    theta, step = own.start, np.array([0.1, 0.0])
-    known = intervals(own, theta, r, J, frames=np.repeat(np.arange(10), 6))
+    parameters = Parameters(
+        [FreeParameter(name, np.array(2.0), (0.01, 100.0), Log()) for name in "ab"]
+    )
+    theta, step = parameters.start, np.array([0.1, 0.0])
+    known = intervals(parameters, theta, r, J, frames=np.repeat(np.arange(10), 6))
     before = Tried(Result(theta, 1.0, Status.CONVERGED, 1), known, None)
-    after = before.with_errors(own, {"mesh": step}).intervals
+    after = before.with_errors(parameters, {"mesh": step}).intervals
     expected = np.sqrt(known.half_width**2 + step**2)
     np.testing.assert_allclose(after.half_width, expected, rtol=1e-12)
-    assert before.with_errors(own, {}).intervals.half_width.tolist() == (known.half_width.tolist())
+    assert before.with_errors(parameters, {}).intervals.half_width.tolist() == (
+        known.half_width.tolist()
+    )
 
 
 def test_an_answer_whose_gradient_hides_all_others_is_tried_alone(monkeypatch):

@@ -37,7 +37,7 @@ CUBE_SCENE = {
 
 
 def films(problem):
-    return {one.name: one.frames for one in problem.observers}
+    return {observer.name: observer.frames for observer in problem.observers}
 
 
 def test_a_simulated_film_is_what_the_problem_draws_at_the_truth():
@@ -97,8 +97,10 @@ def test_points_and_states_are_simulated_too():
     assert nodes.places.shape == (3, 8, 3)
     assert corner.places.shape == (3, 1, 3)
     assert np.abs(nodes.places - corner.places).sum(axis=-1).min(axis=1).max() < 1e-12
-    own = replace(problem, observers=(nodes,))
-    assert own.loss_at(np.log([2e4])) < 1e-12 * own.loss_at(own.parameters.start)
+    nodes_only = replace(problem, observers=(nodes,))
+    assert nodes_only.loss_at(np.log([2e4])) < 1e-12 * nodes_only.loss_at(
+        nodes_only.parameters.start
+    )
 
 
 def test_components_of_a_value_are_free_with_a_right_gradient():
@@ -191,14 +193,17 @@ def test_intervals_of_pixel_noise_know_that_blurred_levels_share_their_noise(rng
     problem = make_problem(twin(observations={"film": observation})).problem
     theta = problem.parameters.theta(np.array([LENGTH, GRAVITY]))
     r, J = problem.residuals_and_jacobian(theta)
-    found = pixel_covariance(problem, theta, r, J)
+    covariance = pixel_covariance(problem, theta, r, J)
     (observer,) = problem.observers
     noise = 0.05 * rng.standard_normal((300, len(observer.targets()), 3))
     blank = np.zeros((noise.shape[1], 4))
     pulled = np.stack(
-        [J[:-2].T @ observer.residuals_jvp(np.column_stack([one, blank[:, 3]])) for one in noise]
+        [
+            J[:-2].T @ observer.residuals_jvp(np.column_stack([sample, blank[:, 3]]))
+            for sample in noise
+        ]
     )
     drawn = np.cov(np.linalg.solve(J.T @ J, pulled.T))
-    np.testing.assert_allclose(np.diag(found), np.diag(drawn), rtol=0.2)
+    np.testing.assert_allclose(np.diag(covariance), np.diag(drawn), rtol=0.2)
     plain = np.diag(np.linalg.inv(J.T @ J)) * (r @ r) / (len(r) - 2)
     assert (plain < 0.8 * np.diag(drawn)).all()

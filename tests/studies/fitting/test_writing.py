@@ -67,7 +67,7 @@ def test_no_second_floor_is_drawn_over_a_picture_that_shows_one(ball):
     wall[30:] = 0.2
     bare = SimpleNamespace(obstacles={})
     for plate, is_drawn in ((np.full_like(wall, 0.5), True), (wall, False)):
-        pictures = [film.drawn_over(plate, problem, one, **given) for one in (file, bare)]
+        pictures = [film.drawn_over(plate, problem, scene, **given) for scene in (file, bare)]
         assert (np.abs(pictures[0].astype(int) - pictures[1]).max() > 5) == is_drawn
 
 

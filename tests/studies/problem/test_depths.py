@@ -180,9 +180,9 @@ def test_the_expected_noise_is_that_of_a_film_with_holes(twin, rng):
     r, expected = observer.residuals(rows), observer.expected_noise(rows)
     assert not expected[~compared].any()
     for half in np.split(np.arange(len(r)), 2):  # of the frames: with holes, and without
-        part = half[compared[half]]
-        ratio = np.mean(r[part] ** 2 / expected[part])
-        assert ratio == pytest.approx(1.0, rel=4 * np.sqrt(2 / len(part)))
+        compared_half = half[compared[half]]
+        ratio = np.mean(r[compared_half] ** 2 / expected[compared_half])
+        assert ratio == pytest.approx(1.0, rel=4 * np.sqrt(2 / len(compared_half)))
     assert expected.max() > 1.3 * expected[compared].min()
 
 

@@ -55,7 +55,7 @@ def test_every_path_is_a_difference(problem):
              for label in problem.parameters.theta_labels]  # fmt: skip
     assert set(paths) >= set(FREE)
     for path in FREE:
-        tan = rng.standard_normal(len(theta)) * [one == path for one in paths]
+        tan = rng.standard_normal(len(theta)) * [component_path == path for component_path in paths]
         ahead, behind = (problem.residuals(theta + sign * 1e-6 * tan) for sign in (1.0, -1.0))
         pushed = problem.residuals_jvp(theta, tan)
         assert np.linalg.norm(pushed) > 0.0, path

@@ -35,11 +35,11 @@ def folder(tmp_path_factory):
     """Return a folder with a film of the brick."""
     path = tmp_path_factory.mktemp("thrown")
     simulate = {"height": SIZE[0], "width": SIZE[1], "frames": 10, "duration": 0.5}
-    (one,) = make_problem(
+    (film,) = make_problem(
         scene_from_dict(tables(["velocity"], simulate=simulate, start=-0.05))
     ).problem.observers
     (path / "film").mkdir()
-    for k, frame in enumerate(one.frames):
+    for k, frame in enumerate(film.frames):
         media.write_png(path / "film" / f"{k}.png", np.clip(frame, 0.0, 1.0))
     return path
 
@@ -87,7 +87,9 @@ def test_a_body_that_is_nowhere_leaves_the_motion_unexplained(folder):
         values = {path: value.copy() for path, value in parameters.values(parameters.start).items()}
         for path, value in moved.items():
             values[f"brick.{path}"] = np.asarray(value)
-        theta = parameters.theta(np.concatenate([np.ravel(own) for own in values.values()]))
+        theta = parameters.theta(
+            np.concatenate([np.ravel(parameter) for parameter in values.values()])
+        )
         return explained_motion(problem, theta, looks=[theta])[1].unexplained
 
     assert left() < 0.02

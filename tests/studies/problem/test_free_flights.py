@@ -41,18 +41,18 @@ def flights(noise, rng, missing=(), n=40):
 
 @pytest.mark.parametrize("noise", [0.0, 0.2])
 def test_velocity_restitution_and_friction_follow_from_the_places(noise, rng):
-    found, centres = flights(noise, rng, missing=(0, 7))
-    assert len(found.touches) >= 3
-    np.testing.assert_allclose(found.velocities[0], VELOCITY, rtol=0, atol=0.05)
+    trajectory, centres = flights(noise, rng, missing=(0, 7))
+    assert len(trajectory.touches) >= 3
+    np.testing.assert_allclose(trajectory.velocities[0], VELOCITY, rtol=0, atol=0.05)
     # In the short last flight little is seen of the depth.
-    np.testing.assert_allclose(found.at(TIMES[:32]), centres[:32], rtol=0, atol=0.03)
+    np.testing.assert_allclose(trajectory.at(TIMES[:32]), centres[:32], rtol=0, atol=0.03)
     n = np.array([0.0, 1.0, 0.0])
-    numbers = of_touches("floor", [(n, b, a) for _, b, a in found.blows() if b @ n < 0.0])
+    numbers = of_touches("floor", [(n, b, a) for _, b, a in trajectory.blows() if b @ n < 0.0])
     assert numbers["floor.restitution"] == pytest.approx(E, abs=0.03)
     assert numbers["floor.friction"] < 0.2
 
 
 def test_a_flight_without_a_touch_is_one_parabola(rng):
-    found, _ = flights(0.2, rng, n=12)
-    assert not found.blows()
-    np.testing.assert_allclose(found.velocities[0], VELOCITY, rtol=0, atol=0.1)
+    parabola, _ = flights(0.2, rng, n=12)
+    assert not parabola.blows()
+    np.testing.assert_allclose(parabola.velocities[0], VELOCITY, rtol=0, atol=0.1)

@@ -40,7 +40,7 @@ def scene(folder, masks, **body):
         picture = BACKGROUND + mask[..., None] * (COLOR - BACKGROUND)
         Image.fromarray(np.rint(255.0 * picture).astype(np.uint8)).save(folder / f"{k}.png")
         camera = looking(*angles)
-        eye, target = (np.asarray(one).tolist() for one in (camera.eye, camera.target))
+        eye, target = (np.asarray(place).tolist() for place in (camera.eye, camera.target))
         cameras[f"view{k}"] = {"eye": eye, "target": target, "fov_y": 30.0, "fit": False}
         films[f"film{k}"] = {
             "video": f"{k}.png", "camera": f"view{k}", "compare": "silhouette",
@@ -104,12 +104,12 @@ def test_a_hull_is_of_frames_at_full_size(tmp_path, masks):
 
 
 def test_colours_at_an_edge_say_how_far_a_pixel_is_covered(masks):
-    part = masks[0]
-    frames = (BACKGROUND + part[..., None] * (COLOR - BACKGROUND))[None]
-    plate = np.broadcast_to(BACKGROUND, (*part.shape, 3))
-    found = coverage(FilmData(frames, None, np.zeros(1), None, 1, part.shape, plate))
-    assert np.abs(found - part).max() < 0.06
-    assert found.sum() == pytest.approx(part.sum(), rel=0.01)
+    mask = masks[0]
+    frames = (BACKGROUND + mask[..., None] * (COLOR - BACKGROUND))[None]
+    plate = np.broadcast_to(BACKGROUND, (*mask.shape, 3))
+    covered = coverage(FilmData(frames, None, np.zeros(1), None, 1, mask.shape, plate))
+    assert np.abs(covered - mask).max() < 0.06
+    assert covered.sum() == pytest.approx(mask.sum(), rel=0.01)
 
 
 def test_given_masks_are_taken_as_they_are(tmp_path, masks):
@@ -119,8 +119,8 @@ def test_given_masks_are_taken_as_they_are(tmp_path, masks):
         Image.fromarray(np.rint(255.0 * moved).astype(np.uint8)).save(tmp_path / f"mask{k}.png")
         tables["observations"][f"film{k}"]["masks"] = f"mask{k}.png"
     first, second = (
-        with_hulls(built(tmp_path, one)).bodies["ring"].mesh
-        for one in (tables, scene(tmp_path, masks))
+        with_hulls(built(tmp_path, scene_tables)).bodies["ring"].mesh
+        for scene_tables in (tables, scene(tmp_path, masks))
     )
     assert first != second
 

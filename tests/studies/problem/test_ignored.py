@@ -77,7 +77,7 @@ def problem_of(scene, *overrides) -> SceneProblem:
 
 
 def test_what_is_ignored_changes_nothing_that_is_compared(scene):
-    clean, hand = (problem_of(scene, RECTANGLE, *own) for own in ((), (HAND_FILM,)))
+    clean, hand = (problem_of(scene, RECTANGLE, *overrides) for overrides in ((), (HAND_FILM,)))
     theta = clean.parameters.start
     assert (hand.observers[0].frames == clean.observers[0].frames).all()
     for compute in (
@@ -125,7 +125,9 @@ def test_gradient_and_jacobian_are_those_of_the_loss(scene):
 
 def test_the_noise_that_gives_the_interval_counts_what_is_compared(scene):
     theta = problem_of(scene).parameters.start
-    wide, narrow = (problem_of(scene, *own, 'search.loss="mse"') for own in ((RECTANGLE,), ()))
+    wide, narrow = (
+        problem_of(scene, *overrides, 'search.loss="mse"') for overrides in ((RECTANGLE,), ())
+    )
     ratios = []
     for problem in (wide, narrow):
         r, J = problem.residuals_and_jacobian(theta)

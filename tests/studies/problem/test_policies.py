@@ -52,8 +52,10 @@ def test_tangent_and_gradient_of_the_weights_are_right(problem):
     adj = np.random.default_rng(4).standard_normal(len(pushed))
     assert pushed @ adj == pytest.approx(problem.residuals_vjp(theta, adj) @ tan, rel=1e-11)
     loss, gradient = problem.loss_and_gradient(theta)
-    parts = np.split(gradient, np.cumsum([one.start.size for one in problem.parameters.free])[:-1])
-    assert all(np.linalg.norm(part) > 1e-3 * np.linalg.norm(gradient) for part in parts)
+    parts = np.split(
+        gradient, np.cumsum([parameter.start.size for parameter in problem.parameters.free])[:-1]
+    )
+    assert all(np.linalg.norm(block) > 1e-3 * np.linalg.norm(gradient) for block in parts)
     slope = problem.loss_at(theta + h * tan) - problem.loss_at(theta - h * tan)
     assert slope / (2.0 * h) == pytest.approx(gradient @ tan, rel=1e-6)
     assert loss == pytest.approx(problem.loss_at(theta))

@@ -233,7 +233,7 @@ def test_a_start_time_beside_other_numbers_is_fitted_but_not_asked_for(tmp_path)
     scenes.write_film(tmp_path)
     free = {"cube.E": {}, "observations.film.start": {}}
     parameters = scenes.problem_of(tmp_path, free=free).parameters
-    assert [one.path for one in parameters.free if one.is_answer] == ["cube.E"]
+    assert [parameter.path for parameter in parameters.free if parameter.is_answer] == ["cube.E"]
     assert (parameters.answers, parameters.first_answers) == ((0,), (0, 1))
 
 

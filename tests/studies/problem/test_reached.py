@@ -73,12 +73,12 @@ def test_noise_of_pixels_is_that_of_whole_frames(look):
     problem, _ = look
     theta, (film,), p = problem.parameters.start, problem.observers, problem.parameters.size
     r, J = problem.residuals_and_jacobian(theta)
-    found = pixel_covariance(problem, theta, r, J)
+    covariance = pixel_covariance(problem, theta, r, J)
     if len(J.rows) == p:  # no row but those of the priors
-        assert found is None
+        assert covariance is None
         return
     pulled = np.stack([film.residuals_vjp(each)[:, :3].ravel() for each in np.asarray(J).T[:, :-p]])
     off = (problem.predicted_rows(theta)[:, :3] - film.targets()).ravel()
     half = np.linalg.solve(J.T @ J, pulled)
     expected = off @ off / (off.size - p) * half @ half.T
-    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    np.testing.assert_allclose(covariance, expected, rtol=1e-6)

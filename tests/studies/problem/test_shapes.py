@@ -81,13 +81,15 @@ def test_a_shape_counts_in_full_and_says_what_its_thickness_does():
     prepared = made()
     problem, theta = prepared.everything, prepared.everything.parameters.start
     r, J = problem.residuals_and_jacobian(theta)
-    own = intervals(problem.parameters, theta, r, J, frames=clusters_of_rows(problem))
-    budget, wider, notes = budget_at(problem, theta, own, J, numbers=prepared.declared, residuals=r)
+    noise_intervals = intervals(problem.parameters, theta, r, J, frames=clusters_of_rows(problem))
+    budget, wider, notes = budget_at(
+        problem, theta, noise_intervals, J, numbers=prepared.declared, residuals=r
+    )
     C = declared_changes(problem, theta, prepared.declared).residuals
     D = (J.T @ C)[0] / (J.T @ J)[0, 0]
     half = budget.parts["the shape of `bar`"][0]
     assert half == pytest.approx(QUANTILE * np.linalg.norm(D), rel=1e-6)
-    assert wider.half_width[0] > own.half_width[0]
+    assert wider.half_width[0] > noise_intervals.half_width[0]
     (row,) = [row for row in budget.to_dict()["bar.E"]["parts"] if "shape" in row["name"]]
     assert (row["key"], row["error"], row["unit"]) == ("bodies.bar.shape_error", ERROR, "m")
     # what the sentence says is what another shape of the mesh does
@@ -107,8 +109,10 @@ def test_a_free_shape_is_no_answer_comes_last_and_counts_by_its_prior():
     assert problem.answers == problem.staged == (0,)
     np.testing.assert_array_equal(parameters.prior_error[1:], 1.0)
     r, J = problem.residuals_and_jacobian(theta)
-    own = intervals(parameters, theta, r, J, frames=clusters_of_rows(problem))
-    budget, _, notes = budget_at(problem, theta, own, J, numbers=prepared.declared, residuals=r)
+    noise_intervals = intervals(parameters, theta, r, J, frames=clusters_of_rows(problem))
+    budget, _, notes = budget_at(
+        problem, theta, noise_intervals, J, numbers=prepared.declared, residuals=r
+    )
     # what a prior's mean that is off by its error does to E
     by_mean = np.linalg.solve(J.T @ J, np.eye(len(theta))[1:].T / EVIDENCE)[0]
     half = budget.parts["the shape of `bar`"][0]
@@ -134,7 +138,7 @@ def test_takes_share_the_shape_of_a_body():
     takes = {name: {"observations": {"marks": marks}} for name in ("first", "second")}
     tables = {"bodies": {"bar": dict(BAR)}, "free": {"bar.E": {}}, "takes": takes}
     prepared = make_problem(scene_from_dict(tables))
-    numbers = [one for one in prepared.declared if one.key == "bodies.bar.shape_error"]
+    numbers = [number for number in prepared.declared if number.key == "bodies.bar.shape_error"]
     problem = numbers[1].moved(prepared.everything, 1e-4)
     n = prepared.everything.built.values["bar.shape"].value.size
     assert len(numbers) == n

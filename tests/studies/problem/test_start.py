@@ -27,7 +27,7 @@ def test_surfaces_at_the_start_are_those_of_a_rollout(tables):
     built = build(scene_from_dict(tables))
     motion = Motion(built.system, built.state, 1e-9, np.array([0, 1]))
     run = motion.run()
-    found = start_surfaces(built)
-    assert set(found) == {*tables["bodies"], *tables.get("obstacles", {})}
+    surfaces = start_surfaces(built)
+    assert set(surfaces) == {*tables["bodies"], *tables.get("obstacles", {})}
     for name, subject in built.subjects.items():
-        assert np.abs(found[name] - subject.vertices(motion, run)[0]).max() < 1e-12, name
+        assert np.abs(surfaces[name] - subject.vertices(motion, run)[0]).max() < 1e-12, name

@@ -48,11 +48,11 @@ def test_a_film_of_smoke_has_the_gradient_of_its_velocity(tmp_path):
 
 def test_a_series_is_interpolated_at_every_step():
     times = np.array([0.0, 1.0])
-    one = Series(times, np.array([0.0, 2.0])).course(0.25)
-    two = Series(times, np.array([[0.0, 1.0], [4.0, 1.0]])).course(0.25)
-    assert one.sample(5) == pytest.approx([0.0, 0.5, 1.0, 1.5, 2.0])
+    scalar = Series(times, np.array([0.0, 2.0])).course(0.25)
+    vector = Series(times, np.array([[0.0, 1.0], [4.0, 1.0]])).course(0.25)
+    assert scalar.sample(5) == pytest.approx([0.0, 0.5, 1.0, 1.5, 2.0])
     expected = np.array([[0, 1], [1, 1], [2, 1], [3, 1], [4, 1]])
-    assert two.sample(5) == pytest.approx(expected)
+    assert vector.sample(5) == pytest.approx(expected)
 
 
 def test_a_pendulum_is_driven_by_its_torque(tmp_path):
@@ -69,13 +69,13 @@ def test_an_actuated_body_swells_over_time(tmp_path):
     (tmp_path / "a.csv").write_text("time,a\n0,0\n0.3,1.5\n")
     bodies = scenes.tables()["bodies"]
     bodies["cube"] |= {"actuation": "a.csv", "E": 2e3}
-    problem = scenes.problem_of(tmp_path, bodies=bodies, obstacles={})
+    actuated = scenes.problem_of(tmp_path, bodies=bodies, obstacles={})
     plain = scenes.problem_of(tmp_path, obstacles={})
 
-    def spread(one):
-        return np.ptp(one.motion_at(one.parameters.start).run().x[-1], axis=0).prod()
+    def spread(problem):
+        return np.ptp(problem.motion_at(problem.parameters.start).run().x[-1], axis=0).prod()
 
-    assert spread(problem) > 1.1 * spread(plain)
+    assert spread(actuated) > 1.1 * spread(plain)
 
 
 def test_reflection_turns_depth_and_twice_is_nothing(tmp_path):

@@ -58,8 +58,8 @@ def test_the_gradient_is_a_difference_and_the_truth_is_found(tmp_path, name):
     assert 2.0 * (jacobian.T @ r) @ tan == pytest.approx(gradient, rel=1e-9)
     with EvaluationProgress(file.search.max_evaluations) as progress:
         solved = solve(made, file.search, RunFolder(tmp_path / "run"), progress)
-    found = solved.problem.parameters.natural(solved.result.theta)
-    assert made.truth.errors((f"b.{CASES[name][1]}",), found).max() < 1e-9
+    answer = solved.problem.parameters.natural(solved.result.theta)
+    assert made.truth.errors((f"b.{CASES[name][1]}",), answer).max() < 1e-9
 
 
 def test_as_many_lengths_as_springs(tmp_path):

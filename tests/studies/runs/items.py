@@ -20,9 +20,9 @@ from studies.runs import pool
 
 def blas_thread_counts():
     return [
-        one["num_threads"]
-        for one in threadpool_info()
-        if one["user_api"] == "blas" and "opencv" not in one["filepath"]  # of another test
+        library["num_threads"]
+        for library in threadpool_info()
+        if library["user_api"] == "blas" and "opencv" not in library["filepath"]  # of another test
     ]
 
 
@@ -122,5 +122,5 @@ class Elsewhere:
 
     def __call__(self, function, items):
         for item in items:
-            run, own = pickle.loads(pickle.dumps((function, item)))
-            yield item, pickle.loads(pickle.dumps(run(own)))
+            run, item_copy = pickle.loads(pickle.dumps((function, item)))
+            yield item, pickle.loads(pickle.dumps(run(item_copy)))

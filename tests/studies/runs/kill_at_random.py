@@ -65,7 +65,7 @@ def call(arguments, out, seconds=None):
 
 def contents(folder):
     """Return what must not depend on kills."""
-    found = {}
+    compared = {}
     for pattern in COMPARED:
         for path in sorted(folder.glob(pattern)):
             data = path.read_bytes()
@@ -74,26 +74,28 @@ def contents(folder):
             elif path.suffix == ".jsonl":
                 records = [plain(json.loads(line)) for line in data.splitlines()]
                 data = sorted(map(json.dumps, records))  # of tasks in the order in which they end
-            found[str(path.relative_to(folder))] = data
-    return found
+            compared[str(path.relative_to(folder))] = data
+    return compared
 
 
 def plain(value):
     """Return JSON without what varies."""
     if isinstance(value, dict):
-        return {key: plain(one) for key, one in value.items() if key not in VARYING}
-    return [plain(one) for one in value] if isinstance(value, list) else value
+        return {key: plain(child) for key, child in value.items() if key not in VARYING}
+    return [plain(child) for child in value] if isinstance(value, list) else value
 
 
 def main(trials, *names):
     """Kill each command so many times in all; return how many folders differ."""
     rng, bad, kills = random.Random(7), 0, 0
     with tempfile.TemporaryDirectory() as place:
-        own = {
-            name: one for name, one in commands(Path(place)).items() if not names or name in names
+        chosen = {
+            name: command
+            for name, command in commands(Path(place)).items()
+            if not names or name in names
         }
         whole, seconds = {}, {}
-        for name, arguments in own.items():
+        for name, arguments in chosen.items():
             began = time.monotonic()
             if call(arguments, Path(place) / name):
                 say(f"{name}: the undisturbed command fails")
@@ -102,17 +104,19 @@ def main(trials, *names):
             whole[name] = contents(Path(place) / name)
             say(f"{name}: {seconds[name]:.0f} s, {len(whole[name])} files")
         for trial in range(trials):
-            name = list(own)[trial % len(own)]
+            name = list(chosen)[trial % len(chosen)]
             out = Path(place) / f"{name}-{trial}"
             killed = 0
-            while (code := call(own[name], out, rng.uniform(0.5, seconds[name]))) is None:
+            while (code := call(chosen[name], out, rng.uniform(0.5, seconds[name]))) is None:
                 killed += 1
                 if killed == 3:
-                    code = call(own[name], out)
+                    code = call(chosen[name], out)
                     break
-            found = contents(out)
+            resumed = contents(out)
             differs = [
-                key for key in {**whole[name], **found} if whole[name].get(key) != found.get(key)
+                key
+                for key in {**whole[name], **resumed}
+                if whole[name].get(key) != resumed.get(key)
             ]
             left = [path.name for path in out.rglob(".part-*")]
             is_bad = bool(code or differs or left)

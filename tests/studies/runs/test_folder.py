@@ -33,8 +33,8 @@ def test_a_failed_write_leaves_the_old_file_and_no_part(folder):
     folder.write_text("a.txt", "old")
 
     def fail():
-        with folder.replacing("a.txt") as part:
-            part.write_text("half")
+        with folder.replacing("a.txt") as temporary:
+            temporary.write_text("half")
             raise RuntimeError
 
     with pytest.raises(RuntimeError):
@@ -114,7 +114,7 @@ def test_parts_of_a_killed_run_are_cleared_and_nothing_else(folder):
     for name in ("scan.json", ".hidden", ".part-notes"):
         folder.file(name).write_text("mine")
     folder.clear_parts()
-    left = sorted(one.name for one in folder.path.rglob("*"))
+    left = sorted(path.name for path in folder.path.rglob("*"))
     assert left == [".hidden", ".lock", ".part-notes", "figures", "scan.json"]
 
 
@@ -186,8 +186,8 @@ def test_a_full_disk_is_one_message_and_leaves_what_was_there(folder, monkeypatc
     def full(descriptor, data):
         if not left[0]:
             raise OSError(errno.ENOSPC, "No space left on device")
-        part, left[0] = data[: left[0]], 0
-        return real(descriptor, part)
+        head, left[0] = data[: left[0]], 0
+        return real(descriptor, head)
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "write", full)
@@ -196,8 +196,8 @@ def test_a_full_disk_is_one_message_and_leaves_what_was_there(folder, monkeypatc
     assert read_records(log) == [{"k": 0}]
 
     def no_room():
-        with folder.replacing("a.txt") as part:
-            part.write_text("half")
+        with folder.replacing("a.txt") as temporary:
+            temporary.write_text("half")
             raise OSError(errno.ENOSPC, "No space left on device")
 
     with pytest.raises(StudyError, match=r"a.txt cannot be written: No space left.*Make room"):
@@ -219,8 +219,8 @@ time.sleep(600)
 
 def test_of_two_commands_that_write_to_one_folder_the_second_is_refused(tmp_path):
     command = [sys.executable, "-c", HOLD, str(tmp_path)]
-    own = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=own) as process:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
         try:
             assert process.stdout is not None
             assert process.stdout.readline() == "held\n"

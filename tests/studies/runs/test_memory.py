@@ -93,7 +93,8 @@ def test_what_measures_a_search_keeps_to_the_budget_too():
 def test_contacts_are_looked_at_within_the_budget():
     problem = thrown()
     theta = problem.parameters.start
-    whole, small = (margins(one.motion_at(theta)) for one in (problem, within(problem, 100)))
+    whole = margins(problem.motion_at(theta))
+    small = margins(within(problem, 100).motion_at(theta))
     assert len(whole["floor_body"].steps) == begun(problem).n_steps
     for key, value in vars(whole["floor_body"]).items():
         np.testing.assert_array_equal(getattr(small["floor_body"], key), value)

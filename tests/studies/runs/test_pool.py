@@ -115,14 +115,14 @@ def test_first_items_run_here_as_long_as_they_compile(two, monkeypatch):
 
 @pytest.mark.parametrize("wait", [0.0, 1.5], ids=["while items run", "before the next is given"])
 def test_a_killed_process_costs_a_retry_and_nothing_else(two, wait):
-    found = {}
+    pids = {}
     for item, pid in two(slow_pid, range(10)):
-        if len(found) == 2:
+        if len(pids) == 2:
             os.kill(pid, signal.SIGKILL)
             time.sleep(wait)  # until the executor knows
-        assert item not in found
-        found[item] = pid
-    assert set(found) == set(range(10))
+        assert item not in pids
+        pids[item] = pid
+    assert set(pids) == set(range(10))
 
 
 class _BreaksOnce(pools._Elsewhere):
@@ -152,11 +152,11 @@ def test_a_pool_that_is_found_broken_between_two_results_is_made_again():
 
 def test_an_item_that_kills_its_processes_is_named_after_all_others(two, monkeypatch):
     monkeypatch.setattr(pools, "RETRIES", 1)
-    found = []
+    completed = []
     message = r"1 of the items of work ended too many workers, the first: 1\..*--scheduler serial"
     with pytest.raises(StudyError, match=message):
-        found.extend(item for item, _ in two(deadly, range(9)))
-    assert sorted(found) == [0, *range(2, 9)]
+        completed.extend(item for item, _ in two(deadly, range(9)))
+    assert sorted(completed) == [0, *range(2, 9)]
 
 
 def test_a_worker_with_other_code_is_refused(two, another_commit):
@@ -166,12 +166,12 @@ def test_a_worker_with_other_code_is_refused(two, another_commit):
 
 
 def test_what_differs_is_named():
-    own = {"code": "a", "processor": "x", "versions": {"numpy": "2.0"}}
-    require_alike("w", own, {**own})
+    expected = {"code": "a", "processor": "x", "versions": {"numpy": "2.0"}}
+    require_alike("w", expected, {**expected})
     with pytest.raises(StudyError, match=r"worker w is not like .*: numpy was 2.0, is 2.1. Give"):
-        require_alike("w", own, {**own, "versions": {"numpy": "2.1"}})
+        require_alike("w", expected, {**expected, "versions": {"numpy": "2.1"}})
     with pytest.raises(StudyError, match=r"processor was x, is y.* NUMBA_CPU_NAME"):
-        require_alike("w", own, {**own, "processor": "y"})
+        require_alike("w", expected, {**expected, "processor": "y"})
 
 
 COMMAND = """
@@ -300,13 +300,13 @@ def test_on_a_cluster_items_come_back_and_a_killed_worker_costs_a_retry(cluster)
     ):
         with pytest.raises(error, match=message):
             dict(pool(function, range(4)))
-    found = {}
+    pids = {}
     for item, pid in pool(slow_pid, range(8)):
-        if not found:
+        if not pids:
             os.kill(pid, signal.SIGKILL)
-        found[item] = pid
-    assert set(found) == set(range(8))
-    assert os.getpid() not in found.values()
+        pids[item] = pid
+    assert set(pids) == set(range(8))
+    assert os.getpid() not in pids.values()
 
 
 def test_workers_that_differ_are_refused(scheduler, dask, another_commit):

@@ -33,22 +33,22 @@ def records(folder):
 def test_logs_are_equal_on_any_number_of_cores_and_threads(tmp_path):
     """Without the limit on threads of linear algebra most of these logs differ on two cores."""
     scene = write_scene(tmp_path)
-    found = []
+    results = []
     for threads, kernels, cores in (("1", "1", 1), ("2", "1", 1), ("2", "2", 2)):
         out = tmp_path / f"{threads}-{kernels}-{cores}"
         command = [sys.executable, "-m", "tests.studies.run_adjsim", "run", str(scene), *SHORT]
-        own = {"OPENBLAS_NUM_THREADS": threads, "NUMBA_NUM_THREADS": kernels}
+        thread_counts = {"OPENBLAS_NUM_THREADS": threads, "NUMBA_NUM_THREADS": kernels}
         some = set(sorted(os.sched_getaffinity(0))[:cores])
         subprocess.run(
             [*command, "--no-certificate", "--out", str(out)],
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **own},
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **thread_counts},
             preexec_fn=lambda some=some: os.sched_setaffinity(0, some),
             check=True,
             capture_output=True,
         )
-        found.append((records(out), (out / "result.json").read_bytes()))
-    assert len(found[0][0]) > 3
-    assert found[0] == found[1] == found[2]
+        results.append((records(out), (out / "result.json").read_bytes()))
+    assert len(results[0][0]) > 3
+    assert results[0] == results[1] == results[2]
 
 
 def test_a_fit_goes_on_in_its_folder_and_only_with_the_same_problem(tmp_path):

@@ -68,14 +68,14 @@ def test_what_differs_is_said(recipe, tmp_path, monkeypatch):
     assert "the file of `films.a.video` has changed" in refused(recipe, out)
     film.write_bytes(b"film")
     with monkeypatch.context() as patch:
-        own = manifest.environment()
-        versions = {**own["versions"], "numba": "0.0"}
-        other = {**own, "code": "x", "processor": "z80", "versions": versions}
+        environment = manifest.environment()
+        versions = {**environment["versions"], "numba": "0.0"}
+        other = {**environment, "code": "x", "processor": "z80", "versions": versions}
         patch.setattr(manifest, "environment", lambda: other)
         said = refused(recipe, out)
     assert "the code of adjsim has changed, " in said
-    assert f"processor was {own['processor']}, is z80" in said
-    assert f"numba was {own['versions']['numba']}, is 0.0" in said
+    assert f"processor was {environment['processor']}, is z80" in said
+    assert f"numba was {environment['versions']['numba']}, is 0.0" in said
     assert "`adjsim run ball.toml` made, not `adjsim scan`" in refused(
         replace(recipe, verb="scan"), out
     )

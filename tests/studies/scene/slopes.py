@@ -15,7 +15,7 @@ from studies.scene.maps import values_of
 def check_slopes(scene, paths, dt, n_steps, tolerance=1e-6):
     """Compare the gradient of where everything ends with differences, along each path."""
     built, rng = build(scene), np.random.default_rng(5)
-    own = {path: values_of(built.values)[path] for path in paths}
+    parameters = {path: values_of(built.values)[path] for path in paths}
     maps = SceneMaps(built, dt)
 
     def moved(values):
@@ -26,22 +26,25 @@ def check_slopes(scene, paths, dt, n_steps, tolerance=1e-6):
     adj = SimpleNamespace(
         x=rng.standard_normal(here.x.shape),
         bodies={
-            name: {"position": rng.standard_normal(one.position.shape)}
-            for name, one in here.bodies.items()
+            name: {"position": rng.standard_normal(body.position.shape)}
+            for name, body in here.bodies.items()
         },
     )
 
     def end(values):
         run = moved(values)
-        parts = [np.vdot(run.bodies[k].position, one["position"]) for k, one in adj.bodies.items()]
+        parts = [
+            np.vdot(run.bodies[k].position, adj_body["position"])
+            for k, adj_body in adj.bodies.items()
+        ]
         return float(np.vdot(run.x, adj.x) + sum(parts))
 
     system, state = system_at(built, {}, dt, varies=True)
     kept = record(system, state, dt, n_steps, step=built.step, frames=[n_steps])
     x = adj.x if adj.x.size else None
     bodies = adj.bodies or None
-    gradient = maps.vjp({}, kept.vjp(x, bodies=bodies, wrt=maps.targets(own)))
-    for path, value in own.items():
+    gradient = maps.vjp({}, kept.vjp(x, bodies=bodies, wrt=maps.targets(parameters)))
+    for path, value in parameters.items():
         tangent = rng.uniform(0.5, 1.0, value.shape) * (np.abs(value) + 0.1 * (value == 0.0))
         expected, errors = float(np.vdot(gradient[path], tangent)), []
         for h in (1e-2, 1e-3, 1e-4, 1e-5, 1e-6):

@@ -61,8 +61,8 @@ def test_the_derivatives_of_the_pose():
         return pose.jvp(unpacked(x), unpacked(tangent))["b.vertices"].ravel()
 
     def vjp(adj):
-        found = pose.vjp(unpacked(x), {"b.vertices": adj.reshape(4, 3)})
-        return np.concatenate([found[path].ravel() for path in sizes])
+        pulled = pose.vjp(unpacked(x), {"b.vertices": adj.reshape(4, 3)})
+        return np.concatenate([pulled[path].ravel() for path in sizes])
 
     assert dot_test(jvp, vjp, x).passed
     weights = rng.standard_normal(12)

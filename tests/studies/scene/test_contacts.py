@@ -24,10 +24,10 @@ FALL = np.sqrt(8.0 * L / 9.81)  # [s]
 SPEED = 9.81 * FALL
 
 
-def run(body, duration, part=0.5, **obstacle):
+def run(body, duration, dt_factor=0.5, **obstacle):
     scene = Scene(bodies={"a": body}, obstacles={"floor": PlaneObstacle(**obstacle)})
     model, state = (built := build(scene)).system, built.state
-    dt = part * model.stable_dt()
+    dt = dt_factor * model.stable_dt()
     n = int(duration / dt)
     return model, rollout(model, state, dt, n, frames=range(0, n + 1, max(1, n // 2000)))
 
@@ -41,11 +41,11 @@ def depth(model, trajectory):
 def test_a_ball_that_falls_on_one_point_sinks_as_deep_and_leaves_as_fast_as_chosen(
     height, e, sinks
 ):
-    place, part = {"position": (0.0, (height + 0.5) * L, 0.0)}, np.sqrt(height / 4.0)
-    model, fall = run(Rigid(mesh="shape:sphere", size=(0.5 * L,), **place), part * FALL + 0.06)
+    place, ratio = {"position": (0.0, (height + 0.5) * L, 0.0)}, np.sqrt(height / 4.0)
+    model, fall = run(Rigid(mesh="shape:sphere", size=(0.5 * L,), **place), ratio * FALL + 0.06)
     speed = fall.bodies["a"].velocity[:, 0, 1]
     assert depth(model, fall) == pytest.approx(sinks, rel=0.1)
-    assert speed.max() / (part * SPEED) == pytest.approx(e, abs=0.02)
+    assert speed.max() / (ratio * SPEED) == pytest.approx(e, abs=0.02)
 
 
 @pytest.mark.parametrize("rotation", [(0.0, 0.0, 0.0), (10.0, 20.0, 30.0)])
@@ -75,9 +75,9 @@ def test_a_soft_ball_sinks_little(E, limit):
 def test_the_stable_step_of_a_rigid_body_is_stable_and_not_far_too_short():
     body = Rigid(mesh="box", size=(L, L, L), rotation=(10, 20, 30), **DROP)
     duration = FALL + 0.8
-    _, fall = run(body, duration, part=0.95)
+    _, fall = run(body, duration, dt_factor=0.95)
     assert np.linalg.norm(fall.bodies["a"].velocity[-1]) < 2e-3
-    _, wild = run(body, duration, part=16.0)
+    _, wild = run(body, duration, dt_factor=16.0)
     energy = np.square(wild.bodies["a"].velocity).sum(axis=2).max()
     assert energy > 1.2 * SPEED**2 or wild.bodies["a"].position[-1, 0, 1] > 0.6 * L
 
@@ -257,20 +257,22 @@ def test_the_law_follows_a_free_restitution_and_depth_with_their_slopes():
     at = {"floor.restitution": np.array(0.3), "floor.depth": 1.2 * built.values[sources[1]].value}
     other = PlaneObstacle(restitution=0.3, depth=float(at["floor.depth"]), bodies=("a",))
     declared = build(Scene(bodies=balls, obstacles={"floor": other})).targets()
-    found = bounces.values(at)
+    coefficients = bounces.values(at)
     for key in ("cubic_stiffness", "cubic_dissipation"):
-        np.testing.assert_allclose(found[f"floor_a.{key}"], declared[f"floor_a.{key}"])
+        np.testing.assert_allclose(coefficients[f"floor_a.{key}"], declared[f"floor_a.{key}"])
     for path in sources:
         step = 1e-6 * at[path]
         above, below = (bounces.values(at | {path: at[path] + s}) for s in (step, -step))
         tangent = bounces.jvp(at, {path: step})
         for target, tan in tangent.items():
             assert tan == pytest.approx((above[target] - below[target]) / 2.0, rel=1e-6)
-        weights = {target: 1.0 / found[target] for target in tangent}
+        weights = {target: 1.0 / coefficients[target] for target in tangent}
         adjoint = bounces.vjp(at, weights)[path]
         assert adjoint * step == pytest.approx(sum(tangent[t] * weights[t] for t in tangent))
     beyond = at | {"floor.restitution": np.array(1.5)}
-    assert bounces.vjp(beyond, dict.fromkeys(found, np.array(1.0)))["floor.restitution"] == 0.0
+    assert (
+        bounces.vjp(beyond, dict.fromkeys(coefficients, np.array(1.0)))["floor.restitution"] == 0.0
+    )
     assert bounces.jvp(beyond, {"floor.restitution": np.array(1.0)})["floor_a.cubic_stiffness"] == 0
 
 
@@ -367,10 +369,10 @@ def test_how_far_off_a_contact_begins_follows_its_depth():
     widened = next(law for law in built.maps if "floor_a.radius" in law.targets)
     depth = built.values["floor.depth"].value
     at, tangent = {"floor.depth": depth}, {"floor.depth": np.array(1.0)}
-    found = widened.values(at)
-    assert found["floor_a.radius"] == built.system.forces["floor_a"].radius
+    radii = widened.values(at)
+    assert radii["floor_a.radius"] == built.system.forces["floor_a"].radius
     rates = widened.jvp(at, tangent)
     assert rates == {"floor_a.radius": pytest.approx(1.25), "floor_b.radius": 0.0}
     radius = 0.5 * np.ptp(built.system.bodies["a"].vertices[:, 1])
-    assert found["floor_a.radius"] - 1.25 * depth == pytest.approx(radius)
+    assert radii["floor_a.radius"] - 1.25 * depth == pytest.approx(radius)
     assert widened.vjp(at, dict.fromkeys(rates, np.array(2.0)))["floor.depth"] == 2.0 * 1.25

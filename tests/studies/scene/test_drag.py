@@ -46,8 +46,8 @@ def test_a_fall_with_drag_ends_at_g_over_the_rate_and_a_spin_dies_out():
 def test_drag_bounds_the_stable_step():
     for name in ("duck", "cube"):
         fast = {**vars(BODIES[name]), "drag_rate": 1e5}
-        one = build(Scene(bodies={name: type(BODIES[name])(**fast)})).system
-        assert one.stable_dt() <= 2e-5
+        system = build(Scene(bodies={name: type(BODIES[name])(**fast)})).system
+        assert system.stable_dt() <= 2e-5
     on_floor = build(Scene(bodies={"cube": BODIES["cube"]}, obstacles={"floor": PlaneObstacle()}))
     without = build(Scene(bodies={"ball": BODIES["ball"]}, obstacles={"floor": PlaneObstacle()}))
     assert on_floor.system.stable_dt() < without.system.stable_dt()

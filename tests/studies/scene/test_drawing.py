@@ -25,29 +25,29 @@ def file(**more):
 
 
 def test_an_instance_follows_from_seed_and_number():
-    one, again = instance_of(file(), 3, 4), instance_of(file(), 3, 4)
-    assert one == again
+    instance, again = instance_of(file(), 3, 4), instance_of(file(), 3, 4)
+    assert instance == again
     lengths = {
         instance_of(file(), seed, k).truth["rod.length"] for seed in (0, 1) for k in range(3)
     }
     assert len(lengths) == 6
     assert all(0.9 < length < 1.1 for length in lengths)
     rng = np.random.default_rng([3, 4])
-    assert one.truth["rod.length"] == rng.uniform(0.9, 1.1)
-    assert one.truth["rod.damping"] == 5.0 + 0.1 * rng.standard_normal()
-    assert one.truth["world.gravity"] == 9.5
+    assert instance.truth["rod.length"] == rng.uniform(0.9, 1.1)
+    assert instance.truth["rod.damping"] == 5.0 + 0.1 * rng.standard_normal()
+    assert instance.truth["world.gravity"] == 9.5
 
 
 def test_an_instance_is_data_that_can_be_written_and_read(tmp_path):
     observation = tables()["observations"]["film"]
     observation["simulate"]["noise"] = 0.1
-    one = instance_of(file(observations={"film": observation}, instances=5), 0, 2)
-    assert one.instances == 1
-    assert one.observations["film"].simulate.seed is not None
+    instance = instance_of(file(observations={"film": observation}, instances=5), 0, 2)
+    assert instance.instances == 1
+    assert instance.observations["film"].simulate.seed is not None
     path = tmp_path / "scene.toml"
-    path.write_text(to_toml(one))
-    assert read_scene(path) == one
-    assert instance_of(one, 7, 9) == one
+    path.write_text(to_toml(instance))
+    assert read_scene(path) == instance
+    assert instance_of(instance, 7, 9) == instance
 
 
 def test_starts_and_arrays_are_drawn():
@@ -56,10 +56,10 @@ def test_starts_and_arrays_are_drawn():
         "rod.angle": {"start": [{"between": [1.0, 2.0]}, 3.0]},
         "rod.rate": {"start": {"between": [1.0, 2.0], "shape": [2, 3]}},
     }
-    one = instance_of(file(free=free), 0)
-    assert 0.5 < one.free["rod.length"].start < 0.6
-    assert one.free["rod.angle"].start[1] == 3.0
-    assert np.shape(one.free["rod.rate"].start) == (2, 3)
+    instance = instance_of(file(free=free), 0)
+    assert 0.5 < instance.free["rod.length"].start < 0.6
+    assert instance.free["rod.angle"].start[1] == 3.0
+    assert np.shape(instance.free["rod.rate"].start) == (2, 3)
 
 
 def test_truths_are_overridden_with_and_without_quotes():

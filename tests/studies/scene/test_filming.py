@@ -75,8 +75,8 @@ def thrown(**nodes):
 def test_the_adjoint_of_hulls_is_the_transpose_of_their_tangent(rng, nodes):
     motion, hulls = thrown(**nodes), Hulls("block")
     paths = ("block.mass", "block.velocity", "block.rotation", "floor.stiffness", "push.force")
-    own = {**motion.system.parameters(), **motion.system.state_parameters(motion.state)}
-    tangents = {path: rng.standard_normal(own[path].shape) for path in paths}
+    parameters = {**motion.system.parameters(), **motion.system.state_parameters(motion.state)}
+    tangents = {path: rng.standard_normal(parameters[path].shape) for path in paths}
     recorded = motion.record()
     here, tan_run = motion.jvp(tangents)
     assert hulls.vertices(motion, here).shape == (3, 8, 3)

@@ -26,23 +26,23 @@ def difference(values, at, tangents, h=1e-4):
 @pytest.mark.parametrize("declared", [DOWN, np.array([1.0, 2.0, -3.0]), np.ones(3)])
 @pytest.mark.parametrize("angles", [(0.0, 0.0), (20.0, -35.0)])
 def test_tangents_are_derivatives_and_cotangents_their_transpose(declared, angles):
-    part = Turned(declared)
+    turned = Turned(declared)
     at = {GRAVITY: declared + 0.1, DIRECTION: np.array(angles)}
     tangents = tangents_of(at)
-    expected = difference(part.values, at, tangents)["gravity"]
-    np.testing.assert_allclose(part.jvp(at, tangents)["gravity"], expected, atol=1e-9)
-    check_dot(part, at)
+    expected = difference(turned.values, at, tangents)["gravity"]
+    np.testing.assert_allclose(turned.jvp(at, tangents)["gravity"], expected, atol=1e-9)
+    check_dot(turned, at)
 
 
 def test_gravity_leans_towards_the_axes_across_it_and_keeps_its_length():
-    part = Turned(DOWN)
+    turned = Turned(DOWN)
     sine, cosine = 9.81 * np.sin(np.radians(30.0)), 9.81 * np.cos(np.radians(30.0))
     for angles, expected in (
         ((0.0, 0.0), DOWN),
         ((30.0, 0.0), [sine, -cosine, 0.0]),
         ((0.0, 30.0), [0.0, -cosine, sine]),
     ):
-        values = part.values({GRAVITY: DOWN, DIRECTION: np.array(angles)})
+        values = turned.values({GRAVITY: DOWN, DIRECTION: np.array(angles)})
         np.testing.assert_allclose(values["gravity"], expected, atol=1e-14)
 
 

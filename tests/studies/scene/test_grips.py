@@ -96,9 +96,11 @@ def test_a_displacement_along_an_axis_is_a_path(tmp_path):
 def test_a_path_that_begins_before_the_scene_is_cut_at_its_start(tmp_path):
     text = "time,x,y,z\n-0.1,0,0,0\n0.1,0.02,0,0\n0.2,0.02,0,0\n"
     path = file_of(tmp_path / "early.csv", text)
-    (own,) = build(scene_from_dict(tables(grips={"jaw": {**JAW, "path": path}}))).paths
-    np.testing.assert_allclose(own.times, [0.0, 0.1, 0.2])
-    np.testing.assert_allclose(own.places[:, 0, 0] - own.start[0, 0], [0.0, 0.01, 0.01], atol=1e-15)
+    (jaw_path,) = build(scene_from_dict(tables(grips={"jaw": {**JAW, "path": path}}))).paths
+    np.testing.assert_allclose(jaw_path.times, [0.0, 0.1, 0.2])
+    np.testing.assert_allclose(
+        jaw_path.places[:, 0, 0] - jaw_path.start[0, 0], [0.0, 0.01, 0.01], atol=1e-15
+    )
 
 
 @pytest.mark.parametrize("names", ["z,y,x", "x,y,z,qw,qx,qy,qz"])
@@ -119,9 +121,9 @@ def test_a_cubic_that_begins_before_the_scene_is_refused(tmp_path):
 def test_rotations_go_on_beyond_half_a_turn(tmp_path):
     rows = [f"{0.01 * k},0,0,0,0,0,{(50 * k + 180) % 360 - 180}" for k in range(11)]
     path = file_of(tmp_path / "turns.csv", "\n".join(["time,x,y,z,rx,ry,rz", *rows]))
-    (own,) = build(scene_from_dict(tables(grips={"jaw": {**JAW, "path": path}}))).paths
-    assert len(own.times) >= 500  # a degree each
-    np.testing.assert_allclose(np.diff(own.times), own.times[1], rtol=1e-6)
+    (jaw_path,) = build(scene_from_dict(tables(grips={"jaw": {**JAW, "path": path}}))).paths
+    assert len(jaw_path.times) >= 500  # a degree each
+    np.testing.assert_allclose(np.diff(jaw_path.times), jaw_path.times[1], rtol=1e-6)
 
 
 @pytest.mark.parametrize("how", ["linear", "cubic"])
@@ -262,9 +264,9 @@ def test_mistakes_in_observed_forces_are_said(tmp_path):
     refused(
         r"`observations\.cell\.error` is missing", **cell(simulate={"frames": 4, "duration": 0.1})
     )
-    one = file_of(tmp_path / "one.csv", "time,f\n0.05,1\n0.1,2\n")
+    column = file_of(tmp_path / "one.csv", "time,f\n0.05,1\n0.1,2\n")
     refused(r"must have 3 columns beside `time`, or .* `fx`, `fy`, `fz` among them, got 1",
-            observations={"cell": {"kind": "force", "grip": "jaw", "file": one}})  # fmt: skip
+            observations={"cell": {"kind": "force", "grip": "jaw", "file": column}})  # fmt: skip
     refused(r"`observations\.cell\.body` must be left out", **cell(body="bar"))
     load = file_of(tmp_path / "load.csv", "time,displacement,load\n0.05,1,1\n0.1,2,2\n")
     cell = {"kind": "force", "grip": "jaw", "axis": [1, 0, 0], "file": load}

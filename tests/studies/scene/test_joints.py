@@ -131,12 +131,12 @@ def test_gradients_of_other_joints_match_differences(kind):
 
 
 def test_the_world_may_stand_second():
-    one, other = (
+    world_first, world_second = (
         build(links(root=replace(ROOT, between=pair))).system.forces["root"]
         for pair in (("world", "upper"), ("upper", "world"))
     )
-    assert one.ends == other.ends
-    np.testing.assert_array_equal(one.anchor_b, other.anchor_b)
+    assert world_first.ends == world_second.ends
+    np.testing.assert_array_equal(world_first.anchor_b, world_second.anchor_b)
 
 
 def test_a_motor_follows_a_series(tmp_path):

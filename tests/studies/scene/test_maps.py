@@ -53,26 +53,26 @@ def dot(a, b):
     return sum(float(np.sum(a[key] * b[key])) for key in a)
 
 
-def check_map(part, sources, step=1e-20):
+def check_map(parameter_map, sources, step=1e-20):
     """Check jvp against complex steps, and vjp against jvp."""
     tangents = tangents_of(sources)
-    jvp = part.jvp(sources, tangents)
+    jvp = parameter_map.jvp(sources, tangents)
     moved = {key: value + 1j * step * tangents[key] for key, value in sources.items()}
-    for target, value in part.values(moved).items():
+    for target, value in parameter_map.values(moved).items():
         np.testing.assert_allclose(jvp[target], value.imag / step, rtol=1e-12)
-    check_dot(part, sources)
+    check_dot(parameter_map, sources)
 
 
-def check_dot(part, sources):
-    tangents, adjoints = tangents_of(sources), tangents_of(part.values(sources))
-    pulled, pushed = part.vjp(sources, adjoints), part.jvp(sources, tangents)
+def check_dot(parameter_map, sources):
+    tangents, adjoints = tangents_of(sources), tangents_of(parameter_map.values(sources))
+    pulled, pushed = parameter_map.vjp(sources, adjoints), parameter_map.jvp(sources, tangents)
     scale = sum(np.abs(pushed[key] * adjoints[key]).sum() for key in pushed)
     assert abs(dot(pulled, tangents) - dot(adjoints, pushed)) <= 1e-12 * scale
     for key, value in sources.items():
         assert np.shape(pulled[key]) == np.shape(value)
-        alone = part.jvp(sources, {key: tangents[key]})
+        alone = parameter_map.jvp(sources, {key: tangents[key]})
         zeros = {k: np.zeros_like(v) for k, v in tangents.items()}
-        for target, full in part.jvp(sources, zeros | {key: tangents[key]}).items():
+        for target, full in parameter_map.jvp(sources, zeros | {key: tangents[key]}).items():
             np.testing.assert_array_equal(alone[target], full)
 
 
@@ -82,16 +82,18 @@ def test_tangents_are_derivatives_and_cotangents_their_transpose(case):
 
 
 def test_spread_is_linear_and_has_its_transpose():
-    part, sources = CASES["spread"]
-    doubled = part.values({key: 2.0 * value for key, value in sources.items()})
-    np.testing.assert_allclose(doubled["mass"], 2.0 * part.values(sources)["mass"])
-    np.testing.assert_array_equal(part.jvp(sources, sources)["mass"], part.values(sources)["mass"])
-    check_dot(part, sources)
+    spread, sources = CASES["spread"]
+    doubled = spread.values({key: 2.0 * value for key, value in sources.items()})
+    np.testing.assert_allclose(doubled["mass"], 2.0 * spread.values(sources)["mass"])
+    np.testing.assert_array_equal(
+        spread.jvp(sources, sources)["mass"], spread.values(sources)["mass"]
+    )
+    check_dot(spread, sources)
 
 
 def test_cotangents_that_are_missing_count_as_zero():
-    for part, sources in CASES.values():
-        pulled = part.vjp(sources, {})
+    for parameter_map, sources in CASES.values():
+        pulled = parameter_map.vjp(sources, {})
         assert all(not np.any(pulled[key]) for key in sources)
 
 

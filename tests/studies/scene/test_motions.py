@@ -27,20 +27,20 @@ def with_nodes(at):
     return at | {"a.node_velocity": np.linspace(-1.0, 2.0, 12).reshape(4, 3)}
 
 
-@pytest.mark.parametrize("part", [NODES, BODY])
+@pytest.mark.parametrize("motion", [NODES, BODY])
 @pytest.mark.parametrize("rotation", [(0.3, -0.2, 0.5), (0.0, 0.0, 0.0), (2.0, -1.0, 1.5)])
-def test_tangents_are_derivatives_and_cotangents_their_transpose(part, rotation):
-    at = with_nodes(sources(rotation)) if part is NODES else sources(rotation)
+def test_tangents_are_derivatives_and_cotangents_their_transpose(motion, rotation):
+    at = with_nodes(sources(rotation)) if motion is NODES else sources(rotation)
     tangents, h = tangents_of(at), 1e-4
     values = [
-        part.values({key: value + step * h * tangents[key] for key, value in at.items()})
+        motion.values({key: value + step * h * tangents[key] for key, value in at.items()})
         for step in (-2, -1, 1, 2)
     ]
-    for target, tangent in part.jvp(at, tangents).items():
+    for target, tangent in motion.jvp(at, tangents).items():
         low, below, above, high = (each[target] for each in values)
         difference = (8.0 * (above - below) - (high - low)) / (12.0 * h)
         np.testing.assert_allclose(tangent, difference, atol=1e-10)
-    check_dot(part, at)
+    check_dot(motion, at)
 
 
 def test_a_body_at_its_own_values_is_where_it_was_declared():
@@ -67,9 +67,9 @@ def test_velocities_of_nodes_turn_with_the_body():
     at = sources()
     R, without = rotation_matrix(at["a.rotation"]), NODES.values(at)["state.v"][2:7]
     u = with_nodes(at)["a.node_velocity"]
-    own = NODES.values(with_nodes(at))["state.v"][2:7] - without
-    np.testing.assert_allclose(own[IS_FREE], u @ R.T, atol=1e-14)
-    assert not own[~IS_FREE].any()
+    turned = NODES.values(with_nodes(at))["state.v"][2:7] - without
+    np.testing.assert_allclose(turned[IS_FREE], u @ R.T, atol=1e-14)
+    assert not turned[~IS_FREE].any()
 
 
 def test_the_spin_of_a_rigid_body_is_in_its_own_axes():

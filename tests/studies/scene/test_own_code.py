@@ -37,8 +37,8 @@ def allowed(monkeypatch):
     monkeypatch.setenv(ALLOWED, "nothing, attractor")
 
 
-def star(body="cube", **own):
-    return OwnForce(**{"type": "attractor:Attractor", "body": body, "values": VALUES, **own})
+def star(body="cube", **changes):
+    return OwnForce(**{"type": "attractor:Attractor", "body": body, "values": VALUES, **changes})
 
 
 def scene(force, **bodies):
@@ -83,7 +83,7 @@ def test_a_fit_finds_the_strength(allowed):
 
 
 @pytest.mark.parametrize(
-    ("own", "message"),
+    ("changes", "message"),
     [
         ({"type": "antigravity:F"}, "runs no code .* set the environment variable ADJSIM_MODULES"),
         ({"type": ":Force"}, "runs no code that you have not allowed"),
@@ -96,9 +96,9 @@ def test_a_fit_finds_the_strength(allowed):
         ({"values": {**VALUES, "strength": -1.0}}, "must not be negative"),
     ],
 )
-def test_a_force_that_does_not_fit_is_refused(allowed, own, message):
+def test_a_force_that_does_not_fit_is_refused(allowed, changes, message):
     with pytest.raises(StudyError, match=message):
-        build(scene(star(**own)))
+        build(scene(star(**changes)))
 
 
 def test_takes_have_no_forces_of_the_users_own():

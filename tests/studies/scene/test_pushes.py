@@ -21,10 +21,10 @@ def scene(**pushes):
 
 
 def end_of(scene, dt=0.01, n=20):
-    one = build(scene)
-    courses = in_steps(one.varying, one.system.parameters(), dt)
-    model, state = one.system.with_values(one.state, courses)
-    return one, rollout(model, state, dt, n, frames=[n])
+    built = build(scene)
+    courses = in_steps(built.varying, built.system.parameters(), dt)
+    model, state = built.system.with_values(built.state, courses)
+    return built, rollout(model, state, dt, n, frames=[n])
 
 
 @pytest.mark.parametrize(
@@ -49,11 +49,11 @@ def test_an_impulse_at_the_centre_moves_and_does_not_turn():
 
 def test_a_push_at_the_nearest_vertex_turns():
     push = Push(body="stone", force=(0.0, 0.0, 1.0), at=(1.09, 0.04, 0.06))
-    one, run = end_of(scene(shove=push), n=1)
+    built, run = end_of(scene(shove=push), n=1)
     spin = run.bodies["stone"].angular_velocity[0, 0]
     arm = np.array([0.1, 0.05, 0.05])
-    (vertex,) = one.system.forces["shove"].load_nodes
-    np.testing.assert_allclose(one.system.bodies["stone"].arms[vertex], arm, atol=1e-15)
+    (vertex,) = built.system.forces["shove"].load_nodes
+    np.testing.assert_allclose(built.system.bodies["stone"].arms[vertex], arm, atol=1e-15)
     turning = np.cross(arm, [0.0, 0.0, 0.01])
     inertia = 2.0 / 12.0 * np.array([0.02, 0.05, 0.05])
     np.testing.assert_allclose(spin, turning / inertia, rtol=1e-12, atol=1e-15)
@@ -63,26 +63,26 @@ def test_a_soft_body_is_pushed_as_a_whole_or_at_its_nodes():
     _, run = end_of(scene(shove=Push(body="jelly", force=(0.3, 0.0, 0.0))), n=5)
     expected = np.broadcast_to([0.3 * 0.05, 0.0, 0.0], (8, 3))
     np.testing.assert_allclose(run.v[0], expected, atol=1e-14)
-    one, run = end_of(scene(shove=Push(body="jelly", force=(0.3, 0.0, 0.0), nodes=(1, 2))), n=5)
-    momentum = one.system.mass @ run.v[0]
+    built, run = end_of(scene(shove=Push(body="jelly", force=(0.3, 0.0, 0.0), nodes=(1, 2))), n=5)
+    momentum = built.system.mass @ run.v[0]
     np.testing.assert_allclose(momentum, [2.0 * 0.3 * 0.05, 0.0, 0.0], atol=1e-15)
 
 
 def test_the_force_is_a_value_of_the_scene():
-    one = build(scene(shove=Push(body="stone", force=(0.0, 3.0, 0.0), seconds=(0.0, 0.1))))
-    value = one.values["pushes.shove.force"]
+    built = build(scene(shove=Push(body="stone", force=(0.0, 3.0, 0.0), seconds=(0.0, 0.1))))
+    value = built.values["pushes.shove.force"]
     assert value.unit == "N"
     assert value.bounds == (-30.0, 33.0)
-    sources = {path: each.value for path, each in one.values.items()}
-    doubled = all_targets(one.maps, sources | {"pushes.shove.force": np.array([0.0, 6.0, 0.0])})
+    sources = {path: each.value for path, each in built.values.items()}
+    doubled = all_targets(built.maps, sources | {"pushes.shove.force": np.array([0.0, 6.0, 0.0])})
     np.testing.assert_array_equal(doubled["shove.force"][:, 0, 1], [0.0, 6.0, 6.0, 0.0])
 
 
 def test_a_series_of_forces_is_followed(tmp_path):
     path = tmp_path / "force.csv"
     path.write_text("time,x,y,z\n0,0,0,0\n0.2,4,0,0\n")
-    one, run = end_of(scene(shove=Push(body="stone", force=str(path))))
-    assert "pushes.shove.force" not in one.values
+    built, run = end_of(scene(shove=Push(body="stone", force=str(path))))
+    assert "pushes.shove.force" not in built.values
     impulse = 0.01 * np.linspace(0.0, 4.0, 21)[:20].sum()
     assert run.bodies["stone"].velocity[0, 0, 0] == pytest.approx(impulse / 2.0, rel=1e-12)
 
@@ -117,6 +117,6 @@ def test_a_held_node_stays_however_it_is_pushed():
     held = Held(plane=Plane(point=(0.0, -0.05, 0.0), normal=(0.0, 1.0, 0.0)))
     jelly = Soft(mesh="box", size=(0.1, 0.1, 0.1), cells=(1, 1, 1), E=1e4, nu=0.3, held=held)
     pushed = Scene(bodies={"jelly": jelly}, pushes={"a": Push(body="jelly", force=(1, 0, 0))})
-    one, run = end_of(pushed, dt=1e-4)
-    assert np.abs(run.v[0, one.held]).max() == 0.0
-    assert np.abs(run.v[0, ~one.held]).max() > 0.0
+    built, run = end_of(pushed, dt=1e-4)
+    assert np.abs(run.v[0, built.held]).max() == 0.0
+    assert np.abs(run.v[0, ~built.held]).max() > 0.0

@@ -305,8 +305,8 @@ def test_bad_input_gives_one_clear_message(folder, old, new, parts):
     with pytest.raises(StudyError) as caught:
         read(folder, GOOD.replace(old, new, 1))
     message = str(caught.value)
-    for part in parts:
-        assert part in message
+    for phrase in parts:
+        assert phrase in message
     assert message.count("\n") == 0
 
 
@@ -319,7 +319,7 @@ def test_all_mistakes_in_the_tables_are_told_at_once(folder):
     assert first == f"4 mistakes in {folder / 'scene.toml'}:"
     starts = ["`bodies.duck`: Unknown key `scal`", "`observations.marks`: Unknown key `bdoy`"]
     starts += ["`bodies.duck.nu` must be a number", "`cameras.front.eye` must be a list"]
-    assert all(one.startswith(start) for one, start in zip(messages, starts, strict=True))
+    assert all(message.startswith(start) for message, start in zip(messages, starts, strict=True))
 
 
 def test_all_that_does_not_fit_together_is_told_at_once(folder):
@@ -330,11 +330,11 @@ def test_all_that_does_not_fit_together_is_told_at_once(folder):
     assert first.startswith("4 mistakes in")
     starts = ["`bodies.duck.held.box.lower`", "`observations.film` needs a camera"]
     starts += ['`free."duck.E".bounds`', '`free."cameras.front.position"`: Unknown name']
-    assert all(one.startswith(start) for one, start in zip(messages, starts, strict=True))
+    assert all(message.startswith(start) for message, start in zip(messages, starts, strict=True))
 
 
 @pytest.mark.parametrize(
-    ("override", "part"),
+    ("override", "phrase"),
     [
         ("bodies.duck.E", "key=value"),
         ("=3", "key=value"),
@@ -351,8 +351,8 @@ def test_all_that_does_not_fit_together_is_told_at_once(folder):
         ("free." + "a." * 3000 + "b=1", "A setting must read key=value"),
     ],
 )
-def test_bad_overrides(folder, override, part):
-    with pytest.raises(StudyError, match=re.escape(part)):
+def test_bad_overrides(folder, override, phrase):
+    with pytest.raises(StudyError, match=re.escape(phrase)):
         read(folder, GOOD, override)
 
 

@@ -26,11 +26,11 @@ def scene(camera=None, film=None, folder="."):
 def test_views_stand_evenly_and_as_far_away_as_the_first():
     file = scene()
     assert list(file.cameras) == ["side1", "side2", "side3", "side4"]
-    eyes = np.array([one.eye for one in file.cameras.values()])
+    eyes = np.array([camera.eye for camera in file.cameras.values()])
     assert np.allclose(np.linalg.norm(eyes, axis=1), 4.0)
     assert np.allclose(eyes[:, 1], [2.0, -2.0, 2.0, -2.0])
     assert np.allclose(np.degrees(np.arctan2(eyes[:, 0], eyes[:, 2])) % 360.0, [0, 90, 180, 270])
-    assert [one.camera for one in file.observations.values()] == list(file.cameras)
+    assert [film.camera for film in file.observations.values()] == list(file.cameras)
     assert list(file.observations) == ["round1", "round2", "round3", "round4"]
 
 
@@ -38,7 +38,7 @@ def test_the_pictures_of_a_folder_are_taken_in_order(tmp_path):
     for k in (3, 1, 2, 4):
         (tmp_path / f"p{k}.jpg").touch()
     file = scene(film={"video": "."}, folder=tmp_path)
-    assert [one.video[-6:] for one in file.observations.values()] == [
+    assert [film.video[-6:] for film in file.observations.values()] == [
         "p1.jpg", "p2.jpg", "p3.jpg", "p4.jpg",
     ]  # fmt: skip
     (tmp_path / "p4.jpg").unlink()

@@ -103,7 +103,7 @@ def test_a_body_may_hang_on_a_pin():
     tables = {**TABLES, "bodies": bodies, "joints": {"pin": pin}, "free": free}
     built = build(scene_from_dict(tables, Path()))
     run = Motion(built.system, built.state, 1.0, np.array([0])).run()
-    ends = [run.x[0, own] for own in built.nodes.values()]
+    ends = [run.x[0, rows] for rows in built.nodes.values()]
     assert ends[1][:, 1].min() < ends[0][:, 1].min() < -0.03  # both sag
 
 

@@ -81,15 +81,15 @@ def test_every_take_has_bodies_and_observations_of_its_own():
 def test_takes_are_one_problem_whose_films_show_only_their_own_bodies():
     problem = make_problem(scene_from_dict(tables())).everything
     assert problem.parameters.paths[:3] == ("cube.density", "cube.velocity", "cube_fast.velocity")
-    shown = [one.scene.objects for one in problem.observers if one.KIND == "film"]
-    assert [list(one) for one in shown] == [["cube"], ["cube_fast"]]
+    shown = [observer.scene.objects for observer in problem.observers if observer.KIND == "film"]
+    assert [list(objects) for objects in shown] == [["cube"], ["cube_fast"]]
     theta = problem.parameters.start
     natural = problem.parameters.natural(theta)
     natural[:7] = [300.0, 0.2, 0.0, 0.0, 1.1, 0.0, 0.0]
     true = problem.parameters.theta(natural)
     assert problem.with_steps_for(true).loss_at(true) < 1e-12 < problem.loss_at(theta)
     of_density = np.asarray(problem.residuals_and_jacobian(theta)[1])[:, 0]
-    moved = {one.name for one, r in problem.by_residuals(of_density) if r.any()}
+    moved = {observer.name for observer, r in problem.by_residuals(of_density) if r.any()}
     assert {"corner", "corner_fast"} <= moved  # a shared number moves both takes
 
 

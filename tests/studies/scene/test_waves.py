@@ -22,9 +22,9 @@ def test_waves_are_free_of_divergence_and_have_their_amplitude(rng, shape):
     # sums of 24 waves of rounded sines
     assert np.abs(divergence(velocity)).max() < 100 * EPS * np.abs(velocity).max()
     np.testing.assert_allclose(velocity.mean(axis=(0, 1)), [0.1, -0.2], atol=1e-14)
-    one = np.zeros_like(value)
-    one[5] = 0.3, 0.4
-    speed = np.linalg.norm(waves.values({"a.waves": one})["state.velocity"], axis=-1)
+    amplitudes = np.zeros_like(value)
+    amplitudes[5] = 0.3, 0.4
+    speed = np.linalg.norm(waves.values({"a.waves": amplitudes})["state.velocity"], axis=-1)
     # mean of (p cos + q sin)^2, all of it across the wave
     np.testing.assert_allclose(np.square(speed).mean(), 0.25 / 2, rtol=1e-12)
 

@@ -30,7 +30,7 @@ def test_one_positive_scalar_has_an_even_grid_in_its_logarithm():
 def test_more_axes_have_a_sample_with_many_values_of_each():
     for axes in ([0, 1], [0, 1, 2]):
         points = coarse_set(parameters(), axes).points
-        counts = [len(np.unique(one)) for one in points[1:].T]
+        counts = [len(np.unique(column)) for column in points[1:].T]
         assert counts == [64 if i in axes else 1 for i in range(4)]
 
 
@@ -41,7 +41,7 @@ def test_many_axes_have_a_sample_that_fills_their_ranges():
     assert np.array_equal(points, coarse_set(free, range(6), 64, (5, 1)).points)
     assert not np.array_equal(points, coarse_set(free, range(6), 64, (6, 1)).points)
     unit = (points[1:] - free.lower) / (free.upper - free.lower)
-    counts = [np.histogram(one, 8, (0.0, 1.0))[0] for one in unit.T]
+    counts = [np.histogram(column, 8, (0.0, 1.0))[0] for column in unit.T]
     assert np.array_equal(counts, np.full((6, 8), 8))  # every eighth of every axis alike
 
 
@@ -74,8 +74,8 @@ def test_minima_of_a_line_are_those_of_the_curve():
     coarse = coarse_set(parameters(), [0], 30)
     along = (coarse.points[:, 0] - coarse.lower) / (coarse.upper - coarse.lower)
     values = np.cos(6.0 * np.pi * along) + 0.3 * along  # minima at 1/6, 1/2 and 5/6
-    found = local_minima(coarse, values)
-    np.testing.assert_allclose(along[found], [1 / 6, 1 / 2, 5 / 6], atol=0.03)
+    minima = local_minima(coarse, values)
+    np.testing.assert_allclose(along[minima], [1 / 6, 1 / 2, 5 / 6], atol=0.03)
     assert local_minima(coarse, along).tolist() == [1]  # an end is one too
 
 
@@ -85,7 +85,7 @@ def test_the_wells_of_a_sample_are_among_its_minima(n_axes):
     unit = (coarse.points[:, :n_axes] - coarse.lower) / (coarse.upper - coarse.lower)
     wells = np.array([np.full(n_axes, 0.25), np.full(n_axes, 0.75)])
     values = np.linalg.norm(unit[:, None] - wells, axis=2).min(axis=1)
-    near = [int(np.argmin(np.linalg.norm(unit - one, axis=1))) for one in wells]
+    near = [int(np.argmin(np.linalg.norm(unit - well, axis=1))) for well in wells]
     assert set(near) <= set(local_minima(coarse, values).tolist())
 
 

@@ -51,11 +51,11 @@ def frequency(theta):
 def test_a_start_up_to_ten_times_off_finds_the_truth(tmp_path, start):
     problem = Swing(one_free(start), noise=0.1)
     plain = minimize(problem, problem.parameters.start, Search(method="gauss-newton"))
-    _, found = run(tmp_path / "run", problem)
+    _, result = run(tmp_path / "run", problem)
     assert abs(frequency(plain.theta) / FREQUENCY - 1.0) > 0.5  # it is hard
-    assert abs(frequency(found.best.theta) / FREQUENCY - 1.0) < 1e-3
-    assert found.best.status.is_finished
-    assert found.best.loss < 0.011
+    assert abs(frequency(result.best.theta) / FREQUENCY - 1.0) < 1e-3
+    assert result.best.status.is_finished
+    assert result.best.loss < 0.011
 
 
 @pytest.mark.parametrize("truth", np.geomspace(4.0, 50.0, 6))
@@ -63,17 +63,17 @@ def test_a_start_up_to_ten_times_off_finds_the_truth(tmp_path, start):
 def test_any_truth_is_found(tmp_path, free, truth):
     problem = Swing(free(12.0), noise=0.05, truth=truth)
     problem = replace(problem, answers=tuple(range(problem.parameters.size)))
-    _, found = run(tmp_path / "run", problem)
-    assert abs(frequency(found.best.theta) / truth - 1.0) < 1e-2
+    _, result = run(tmp_path / "run", problem)
+    assert abs(frequency(result.best.theta) / truth - 1.0) < 1e-2
     if "a" in problem.parameters.paths:
-        assert abs(np.exp(found.best.theta[1]) / AMPLITUDE - 1.0) < 0.05
+        assert abs(np.exp(result.best.theta[1]) / AMPLITUDE - 1.0) < 0.05
 
 
 def test_the_search_of_a_good_start_is_short_without_a_coarse_set(tmp_path):
-    _, found = run(tmp_path / "run", Swing(one_free(20.5)), coarse=0)
-    assert abs(frequency(found.best.theta) / FREQUENCY - 1.0) < 1e-6
-    assert len(found.basins) == 1
-    assert found.coarse.by_frame.shape == (1, len(TIMES))
+    _, result = run(tmp_path / "run", Swing(one_free(20.5)), coarse=0)
+    assert abs(frequency(result.best.theta) / FREQUENCY - 1.0) < 1e-6
+    assert len(result.basins) == 1
+    assert result.coarse.by_frame.shape == (1, len(TIMES))
 
 
 @pytest.mark.parametrize(("axes", "stages"), [(None, 2), ((0,), 1), ((), 1)])
@@ -87,25 +87,25 @@ def test_a_start_from_tracks_without_a_coarse_set_is_searched_in_all_frames(tmp_
 
 def test_basins_have_their_losses_and_the_best_one_is_first(tmp_path):
     problem = Swing(one_free(60.0), noise=0.1)
-    _, found = run(tmp_path / "run", problem, basins=4)
-    assert len(found.basins) > 1
-    for basin in found.basins:
+    _, result = run(tmp_path / "run", problem, basins=4)
+    assert len(result.basins) > 1
+    for basin in result.basins:
         loss = float(np.sum(problem.residuals(basin.theta) ** 2))
         np.testing.assert_allclose(basin.loss, loss, rtol=1e-12)
-    assert found.basins[0].is_searched
-    assert found.best.loss == min(basin.loss for basin in found.basins)
-    starts = np.concatenate([basin.starts for basin in found.basins])
-    assert all((found.coarse.points.points == start).all(axis=1).any() for start in starts)
+    assert result.basins[0].is_searched
+    assert result.best.loss == min(basin.loss for basin in result.basins)
+    starts = np.concatenate([basin.starts for basin in result.basins])
+    assert all((result.coarse.points.points == start).all(axis=1).any() for start in starts)
 
 
 def test_the_logs_hold_every_evaluation(tmp_path):
-    folder, found = run(tmp_path / "run", Swing(one_free(60.0), noise=0.1))
-    log = read_search(folder, found.basins[0].logs)
-    n_stages = len(found.coarse.frames)
+    folder, result = run(tmp_path / "run", Swing(one_free(60.0), noise=0.1))
+    log = read_search(folder, result.basins[0].logs)
+    n_stages = len(result.coarse.frames)
     assert log[-1].stage == f"{n_stages}/{n_stages}: 60 of 60 frames"
-    assert found.best.theta.tolist() in [one.theta.tolist() for one in log]
+    assert result.best.theta.tolist() in [evaluation.theta.tolist() for evaluation in log]
     lines = [len(path.read_bytes().splitlines()) for path in folder.path.glob("iterations*.jsonl")]
-    assert found.evaluations == sum(lines) + len(found.coarse.points.points)
+    assert result.evaluations == sum(lines) + len(result.coarse.points.points)
 
 
 @pytest.mark.parametrize("kept", [0, 1, 7])
@@ -121,7 +121,7 @@ def test_a_killed_search_goes_on_to_the_same_bits(tmp_path, kept):
     problem.calls.clear()
     second = again(folder, problem)
     assert {path.name: path.read_bytes().count(b"\n") for path in logs} == whole
-    assert not any(isinstance(one, list) for one in problem.calls)  # no coarse set again
+    assert not any(isinstance(call, list) for call in problem.calls)  # no coarse set again
     assert len(first.basins) == len(second.basins)
     for a, b in zip(first.basins, second.basins, strict=True):
         assert np.array_equal(a.theta, b.theta)
@@ -145,14 +145,14 @@ def test_files_of_another_search_are_refused(tmp_path):
 
 def test_the_losses_of_stages_are_means_over_first_frames(tmp_path):
     problem = Swing(one_free(60.0))
-    folder, found = run(tmp_path / "run", problem)
+    folder, result = run(tmp_path / "run", problem)
     stored = folder.read_npz("coarse.npz")
-    assert np.array_equal(stored["losses_by_frame"], found.coarse.by_frame)
+    assert np.array_equal(stored["losses_by_frame"], result.coarse.by_frame)
     assert stored["labels"].tolist() == ["w"]
-    assert found.coarse.frames[-3:] == (18, 36, 60)
-    theta = found.coarse.points.points[5]
+    assert result.coarse.frames[-3:] == (18, 36, 60)
+    theta = result.coarse.points.points[5]
     loss = float(np.sum(problem.at_stage(0.6).residuals(theta) ** 2))
-    np.testing.assert_allclose(found.coarse.by_stage[-2, 5], loss)
+    np.testing.assert_allclose(result.coarse.by_stage[-2, 5], loss)
 
 
 class Blind(Swing):
@@ -163,10 +163,10 @@ class Blind(Swing):
 
 
 def test_first_frames_that_show_nothing_do_no_harm(tmp_path):
-    _, found = run(tmp_path / "run", Blind(one_free(24.0), truth=12.0), coarse=30)
-    assert abs(frequency(found.best.theta) / 12.0 - 1.0) < 0.01
-    assert found.coarse.frames == (18, 36, 60)  # no shorter stages are added
-    assert found.basins[0].first_stage == 2
+    _, result = run(tmp_path / "run", Blind(one_free(24.0), truth=12.0), coarse=30)
+    assert abs(frequency(result.best.theta) / 12.0 - 1.0) < 0.01
+    assert result.coarse.frames == (18, 36, 60)  # no shorter stages are added
+    assert result.basins[0].first_stage == 2
 
 
 class Walled(Swing):
@@ -179,10 +179,10 @@ class Walled(Swing):
 
 
 def test_points_that_blow_up_are_left_alone(tmp_path):
-    _, found = run(tmp_path / "run", Walled(one_free(40.0)))
-    assert np.isinf(found.coarse.by_frame).any()
-    assert abs(frequency(found.best.theta) / FREQUENCY - 1.0) < 1e-6
-    assert all(frequency(basin.starts[0]) < 50.0 for basin in found.basins)
+    _, result = run(tmp_path / "run", Walled(one_free(40.0)))
+    assert np.isinf(result.coarse.by_frame).any()
+    assert abs(frequency(result.best.theta) / FREQUENCY - 1.0) < 1e-6
+    assert all(frequency(basin.starts[0]) < 50.0 for basin in result.basins)
 
 
 class LateWalled(Swing):
@@ -200,27 +200,27 @@ class LateWalled(Swing):
 def test_a_basin_whose_loss_is_not_finite_is_dropped_with_a_word(tmp_path):
     out = io.StringIO()
     problem = LateWalled(one_free(60.0), noise=0.1)
-    _, found = run(tmp_path / "run", problem, out, basins=6, coarse=60)
-    assert abs(frequency(found.best.theta) / FREQUENCY - 1.0) < 1e-2
-    assert all(np.isfinite(basin.loss) for basin in found.basins)
+    _, result = run(tmp_path / "run", problem, out, basins=6, coarse=60)
+    assert abs(frequency(result.best.theta) / FREQUENCY - 1.0) < 1e-2
+    assert all(np.isfinite(basin.loss) for basin in result.basins)
     assert "is dropped: its loss is not finite, since the simulation blows up" in out.getvalue()
 
 
 def test_a_problem_that_blows_up_everywhere_says_so(tmp_path):
     problem = Walled(one_free(100.0, (60.0, 200.0)))
-    _, found = run(tmp_path / "run", problem)
-    assert found.best.status is Status.NOT_FINITE
-    assert np.array_equal(found.best.theta, problem.parameters.start)
+    _, result = run(tmp_path / "run", problem)
+    assert result.best.status is Status.NOT_FINITE
+    assert np.array_equal(result.best.theta, problem.parameters.start)
 
 
 def test_a_search_that_leaves_its_stable_steps_goes_on_with_new_ones(tmp_path):
     problem = Stepped(one_free(3.0, (2.0, 40.0)), truth=15.0, longest_step=1.0, times=TIMES[:6])
     problem = replace(problem, dt=0.5 / 3.0)
     out = io.StringIO()
-    _, found = run(tmp_path / "run", problem, out, coarse=0)
-    assert abs(frequency(found.best.theta) / 15.0 - 1.0) < 1e-6
+    _, result = run(tmp_path / "run", problem, out, coarse=0)
+    assert abs(frequency(result.best.theta) / 15.0 - 1.0) < 1e-6
     assert "new time step" in out.getvalue()
-    best = found.basins[0]
+    best = result.basins[0]
     assert any("-steps-2" in name for name in best.logs)
     stepped = problem.with_steps_for(best.step_theta)
     np.testing.assert_allclose(best.loss, np.sum(stepped.residuals(best.theta) ** 2), atol=1e-20)
@@ -239,19 +239,19 @@ def test_a_search_goes_on_with_longer_steps_where_they_do(tmp_path):
             Evaluator(problem, 9, callback=watch).residual(theta)
         assert watch.are_short is is_ended
     out = io.StringIO()
-    folder, found = run(tmp_path / "run", problem, out, coarse=0)
+    folder, result = run(tmp_path / "run", problem, out, coarse=0)
     assert "new time step" in out.getvalue()
-    best = found.basins[0]
-    assert abs(frequency(found.best.theta) / 3.0 - 1.0) < 1e-6
+    best = result.basins[0]
+    assert abs(frequency(result.best.theta) / 3.0 - 1.0) < 1e-6
     stepped = problem.with_steps_for(best.step_theta)
     assert stepped.dt > 5.0 * problem.dt
     assert not stepped.steps_are_short(best.theta)
-    assert np.array_equal(again(folder, problem, coarse=0).best.theta, found.best.theta)
+    assert np.array_equal(again(folder, problem, coarse=0).best.theta, result.best.theta)
 
 
 def test_an_answer_beyond_a_bound_ends_at_it(tmp_path):
-    _, found = run(tmp_path / "run", Swing(one_free(40.0, (22.0, 200.0)), times=TIMES[:20]))
-    np.testing.assert_allclose(frequency(found.best.theta), 22.0, rtol=1e-3)
+    _, result = run(tmp_path / "run", Swing(one_free(40.0, (22.0, 200.0)), times=TIMES[:20]))
+    np.testing.assert_allclose(frequency(result.best.theta), 22.0, rtol=1e-3)
 
 
 def test_many_parameters_are_searched_with_gradients(tmp_path):
@@ -265,8 +265,8 @@ def test_many_parameters_are_searched_with_gradients(tmp_path):
             loss, slope = Swing(one_free(24.0), self.times).loss_and_gradient(theta[:1])
             return loss + float(theta[1:] @ theta[1:]), np.append(slope, 2.0 * theta[1:])
 
-    _, found = run(tmp_path / "run", Large(parameters, answers=(0,)))
-    assert abs(frequency(found.best.theta) / FREQUENCY - 1.0) < 1e-3
+    _, result = run(tmp_path / "run", Large(parameters, answers=(0,)))
+    assert abs(frequency(result.best.theta) / FREQUENCY - 1.0) < 1e-3
     problem = Large(parameters, answers=tuple(range(51)))
     out = io.StringIO()
     run(tmp_path / "all", problem, out)

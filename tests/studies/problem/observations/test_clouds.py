@@ -86,7 +86,7 @@ def test_a_pattern_chooses_files_in_the_order_of_their_numbers(tmp_path):
     np.testing.assert_array_equal(np.stack(frames), POINTS + np.array([1, 2, 10])[:, None, None])
     table = {"kind": "cloud", "file": "scan_*.npz", "fps": 20.0}
     scene = {"bodies": {"a": {"kind": "rigid", "mesh": "box"}}, "observations": {"scan": table}}
-    (path,) = (one.file for one in scene_from_dict(scene, tmp_path).observations.values())
+    (path,) = (cloud.file for cloud in scene_from_dict(scene, tmp_path).observations.values())
     before = contents(Path(path))
     assert dict(input_files({"file": path})) == {"file": Path(path)}
     np.savez(tmp_path / "scan_2.npz", points=POINTS)

@@ -220,5 +220,5 @@ def test_bad_films_give_one_clear_message(tmp_path, square):
     for name, (keys, parts) in bad(tmp_path, square).items():
         with pytest.raises(StudyError) as caught:
             read_film(Film(**keys), FRONT)
-        for part in parts:
-            assert re.search(re.escape(part), str(caught.value)), (name, str(caught.value))
+        for phrase in parts:
+            assert re.search(re.escape(phrase), str(caught.value)), (name, str(caught.value))

@@ -78,8 +78,8 @@ def test_a_point_that_is_never_seen_is_left_out(tmp_path):
 def test_bad_choices_give_one_clear_message(tmp_path, keys, parts):
     with pytest.raises(StudyError) as caught:
         read(written(tmp_path / "a.c3d"), **keys)
-    for part in parts:
-        assert part in str(caught.value)
+    for phrase in parts:
+        assert phrase in str(caught.value)
 
 
 def test_units_must_be_said(tmp_path):
@@ -130,7 +130,7 @@ def test_masses_of_tracker_may_share_their_time(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "part"),
+    ("text", "message"),
     [
         (
             TRACKER.replace("mass_B", ""),
@@ -143,9 +143,9 @@ def test_masses_of_tracker_may_share_their_time(tmp_path):
         (TRACKER.replace("x", "x (mm)", 1), r"line 2 of .* each with its unit or none of them"),
     ],
 )
-def test_bad_text_of_tracker_gives_one_clear_message(tmp_path, text, part):
+def test_bad_text_of_tracker_gives_one_clear_message(tmp_path, text, message):
     (tmp_path / "t.txt").write_text(text, encoding="utf-8")
-    with pytest.raises(StudyError, match=part):
+    with pytest.raises(StudyError, match=message):
         read(tmp_path / "t.txt")
 
 

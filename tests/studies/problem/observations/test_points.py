@@ -81,8 +81,8 @@ def test_points_of_a_picture_are_undistorted(tmp_path):
 def test_bad_tables_give_one_clear_message(tmp_path, text, keys, parts):
     with pytest.raises(StudyError) as caught:
         read(tmp_path, text, **keys)
-    for part in parts:
-        assert part in str(caught.value)
+    for phrase in parts:
+        assert phrase in str(caught.value)
 
 
 def test_no_file():

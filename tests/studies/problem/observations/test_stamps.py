@@ -56,11 +56,11 @@ def test_a_gap_shifts_what_follows_and_is_noticed(tmp_path, frames):
     data = read(path)
     np.testing.assert_allclose(data.times, np.array([0, 10, 20, 30, 60, 70]) / 600, rtol=1e-12)
     assert data.fps == pytest.approx(60.0)
-    (advice,) = [one for one in advice_on_film(data) if "missing" in one]
+    (advice,) = [sentence for sentence in advice_on_film(data) if "missing" in sentence]
     assert "Gaps: 1, the longest from 0.05 to 0.1 s; frames are usually 0.0167 s apart" in advice
     after = read(path, frames=(4, 6))
     assert after.times.tolist() == [0.0, 1 / 60]
-    assert not any("missing" in one for one in advice_on_film(after))
+    assert not any("missing" in sentence for sentence in advice_on_film(after))
 
 
 def test_intervals_that_differ_are_kept(tmp_path, frames):

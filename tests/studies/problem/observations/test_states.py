@@ -22,7 +22,7 @@ def test_states_are_read(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("changes", "part"),
+    ("changes", "message"),
     [
         ({"x": np.zeros((2, 3))}, r"`x` must have shape \(n_times, n_nodes, 3\)"),
         ({"x": np.zeros((3, 2, 3))}, "one for each of its 3 frames, got the shape"),
@@ -32,8 +32,8 @@ def test_states_are_read(tmp_path):
         ({"x": np.array([[None]])}, "arrays of numbers"),
     ],
 )
-def test_bad_arrays(tmp_path, changes, part):
-    with pytest.raises(StudyError, match=part):
+def test_bad_arrays(tmp_path, changes, message):
+    with pytest.raises(StudyError, match=message):
         read(tmp_path, GOOD | changes)
 
 
@@ -54,10 +54,10 @@ def test_an_archive_that_unpacks_to_too_much_is_not_unpacked(tmp_path, monkeypat
 def test_files_that_are_none(tmp_path):
     (tmp_path / "text.npz").write_text("no archive")
     np.save(tmp_path / "one.npy", GOOD["x"])
-    for name, part in (
+    for name, message in (
         ("none.npz", "cannot be read"),
         ("text.npz", "numbers"),
         ("one.npy", "one array"),
     ):
-        with pytest.raises(StudyError, match=part):
+        with pytest.raises(StudyError, match=message):
             read_states(States(file=str(tmp_path / name), body="duck"))

@@ -24,14 +24,14 @@ def built(body, *free):
     ],
 )
 def test_every_element_has_a_policy_whose_rate_follows_the_step(body, target):
-    one = built(body)
+    scene = built(body)
     path = "a.bending_policy" if "bending" in target else "a.policy"
-    weights = np.random.default_rng(0).standard_normal(one.values[path].value.shape)
-    assert weights.shape == (len(one.system.forces[target.partition(".")[0]].nodes), 3)
-    values = {name: value.value for name, value in one.values.items()} | {path: weights}
-    moved = all_targets(one.maps, values)[target]
+    weights = np.random.default_rng(0).standard_normal(scene.values[path].value.shape)
+    assert weights.shape == (len(scene.system.forces[target.partition(".")[0]].nodes), 3)
+    values = {name: value.value for name, value in scene.values.items()} | {path: weights}
+    moved = all_targets(scene.maps, values)[target]
     np.testing.assert_array_equal(moved, weights)
-    course = one.varying[target].course(0.01, moved)
+    course = scene.varying[target].course(0.01, moved)
     t = 0.01 * np.arange(5)[:, None]
     sines = np.sin(4.0 * t + 2.0 * np.pi * np.arange(3) / 3.0)
     np.testing.assert_allclose(course.sample(5), 0.2 * np.tanh(sines @ weights.T), atol=1e-15)
@@ -40,13 +40,13 @@ def test_every_element_has_a_policy_whose_rate_follows_the_step(body, target):
 def test_only_elements_between_selected_nodes_are_muscles():
     left = Held(box=Box(lower=(-1, -1, -1), upper=(0.0, 1, 1)))
     beat = Policy(sines=2, frequency=1.0, scale=0.1, where=left)
-    one = built(Cloth(**SHEET, actuation=beat))
-    assert one.values["a.policy"].value.shape == (4, 2)
-    weights = {path: value.value for path, value in one.values.items()} | {
+    scene = built(Cloth(**SHEET, actuation=beat))
+    assert scene.values["a.policy"].value.shape == (4, 2)
+    weights = {path: value.value for path, value in scene.values.items()} | {
         "a.policy": np.ones((4, 2))
     }
-    acted = all_targets(one.maps, weights)["a.actuation"].any(axis=1)
-    middles = one.state.x[one.system.forces["a"].nodes].mean(axis=1)
+    acted = all_targets(scene.maps, weights)["a.actuation"].any(axis=1)
+    middles = scene.state.x[scene.system.forces["a"].nodes].mean(axis=1)
     np.testing.assert_array_equal(acted, middles[:, 0] < 0.0)
     alone = Policy(frequency=1.0, scale=0.1, where=Held(nodes=(0,)))
     with pytest.raises(StudyError, match=r"`bodies.a.actuation.where` .* 1 nodes and no element"):

@@ -76,19 +76,19 @@ PARTS = parts()
 
 @pytest.mark.parametrize("case", PARTS)
 def test_tangents_are_derivatives_and_cotangents_their_transpose(case):
-    part, at = PARTS[case]
+    parameter_map, at = PARTS[case]
     tangents, h = tangents_of(at), 1e-4
     tangents["bar.shape"] = ERROR * tangents["bar.shape"]
     values = [
-        part.values({key: value + step * h * tangents[key] for key, value in at.items()})
+        parameter_map.values({key: value + step * h * tangents[key] for key, value in at.items()})
         for step in (-2, -1, 1, 2)
     ]
-    for target, tangent in part.jvp(at, tangents).items():
+    for target, tangent in parameter_map.jvp(at, tangents).items():
         low, below, above, high = (each[target] for each in values)
         difference = (8.0 * (above - below) - (high - low)) / (12.0 * h)
         np.testing.assert_allclose(tangent, difference, atol=1e-11 * np.abs(tangent).max() / h)
         assert np.abs(tangent).max() > 0.0
-    check_dot(part, at)
+    check_dot(parameter_map, at)
 
 
 @pytest.mark.parametrize("spins", [False, True])
@@ -130,8 +130,8 @@ def test_a_body_of_another_shape_moves_as_one_whose_mesh_has_it(tmp_path):
         )
     )  # fmt: skip
     ends = [
-        rollout(*system_at(one, values, 2e-4), 2e-4, 200, frames=[200]).x
-        for one, values in ((built, c), (again, {}), (built, {}))
+        rollout(*system_at(built_scene, values, 2e-4), 2e-4, 200, frames=[200]).x
+        for built_scene, values in ((built, c), (again, {}), (built, {}))
     ]
     np.testing.assert_allclose(ends[0], ends[1], atol=1e-13)
     assert np.abs(ends[0] - ends[2]).max() > ERROR

@@ -18,14 +18,14 @@ def files(folder, shape=(4, 6)):
 
 def test_smoke_is_carried_by_its_wind(tmp_path):
     picture, wind, density = files(tmp_path)
-    one = build(Scene(bodies={"a": Smoke(density=picture, velocity=wind, steps_per_second=20.0)}))
-    assert one.dt == 0.05
-    end = rollout(one.system, one.state, one.dt, 1, frames=[0, 1])
+    scene = build(Scene(bodies={"a": Smoke(density=picture, velocity=wind, steps_per_second=20.0)}))
+    assert scene.dt == 0.05
+    end = rollout(scene.system, scene.state, scene.dt, 1, frames=[0, 1])
     np.testing.assert_allclose(end.density[0], density)
     np.testing.assert_allclose(end.density[1], np.roll(density, 1, axis=1), atol=1e-12)
-    own = one.system.state_parameters(one.state)
-    for path, value in one.targets().items():
-        np.testing.assert_array_equal(own[path], value)
+    parameters = scene.system.state_parameters(scene.state)
+    for path, value in scene.targets().items():
+        np.testing.assert_array_equal(parameters[path], value)
 
 
 def test_what_is_no_smoke_is_told(tmp_path):
@@ -42,9 +42,9 @@ def test_what_is_no_smoke_is_told(tmp_path):
 
 def test_smoke_is_stirred_by_waves(tmp_path):
     picture, wind, _ = files(tmp_path)
-    one = build(Scene(bodies={"a": Smoke(density=picture, velocity=wind, waves=1)}))
-    assert one.values["a.waves"].value.shape == (4, 2)
-    sources = {path: value.value for path, value in one.values.items()}
+    scene = build(Scene(bodies={"a": Smoke(density=picture, velocity=wind, waves=1)}))
+    assert scene.values["a.waves"].value.shape == (4, 2)
+    sources = {path: value.value for path, value in scene.values.items()}
     sources["a.wind"] = np.array([0.5, 0.25])
-    velocity = all_targets(one.maps, sources)["state.velocity"]
+    velocity = all_targets(scene.maps, sources)["state.velocity"]
     np.testing.assert_allclose(velocity, np.broadcast_to([1.5, 0.25], velocity.shape))

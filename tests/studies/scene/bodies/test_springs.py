@@ -16,13 +16,13 @@ def built(**given):
 
 def test_a_rope_stretches_by_its_weight():
     k, m, links = 1e4, 0.5, 5
-    one = built(
+    scene = built(
         mesh="chain", size=(1.0,), cells=(links,), rotation=(0, 0, -90), stiffness=k, mass=m,
         damping=20.0, held=Held(nodes=(0,)),
     )  # fmt: skip
-    dt = 0.5 * one.system.stable_dt()
+    dt = 0.5 * scene.system.stable_dt()
     n = int(2.0 / dt)
-    end = rollout(one.system, one.state, dt, n, frames=[n]).x[0]
+    end = rollout(scene.system, scene.state, dt, n, frames=[n]).x[0]
     below = m / (links + 1) * np.arange(links, 0, -1)
     np.testing.assert_allclose(-np.diff(end[:, 1]) - 1.0 / links, below * 9.81 / k, rtol=1e-3)
 
