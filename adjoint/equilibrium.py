@@ -17,27 +17,27 @@ from adjsim import checks
 from adjsim.equilibrium import Equilibrium
 
 
-def equilibrium_jvp(found: Equilibrium, tangents: Mapping[str, Any]) -> np.ndarray:
+def equilibrium_jvp(resting: Equilibrium, tangents: Mapping[str, Any]) -> np.ndarray:
     """Push tangents of parameters forward to the resting positions, (n_nodes, 3) [m].
 
     Only the pinned nodes of "state.x" have an effect: the others rest where they do.
     """
-    model, by_path = found.field.model, dict(tangents)
+    model, by_path = resting.field.model, dict(tangents)
     tan_x = np.zeros((model.n_nodes, 3))
     if "state.x" in by_path:
         start = checks.array("state.x", by_path["state.x"], tan_x.shape)
         tan_x[model.pinned] = start[model.pinned]
         by_path["state.x"] = tan_x
     by_path.pop("state.v", None)
-    tan_r = found.field.push(found.state, by_path, found.row)
+    tan_r = resting.field.push(resting.state, by_path, resting.row)
     rest = tan_x.copy()
-    if found.factor is not None:
-        rest.ravel()[found.free] = found.factor.solve(tan_r.ravel()[found.free])
+    if resting.factor is not None:
+        rest.ravel()[resting.free] = resting.factor.solve(tan_r.ravel()[resting.free])
     return rest
 
 
 def equilibrium_vjp(
-    found: Equilibrium, adj_x: Any, wrt: Iterable[str] | None = None
+    resting: Equilibrium, adj_x: Any, wrt: Iterable[str] | None = None
 ) -> dict[str, np.ndarray]:
     """Pull the adjoint of the resting positions, (n_nodes, 3), back to parameters.
 
@@ -55,13 +55,13 @@ def equilibrium_vjp(
         Path to gradient, each of the shape of its parameter. That of "state.x" is 0 but for
         pinned nodes, that of "state.v" is 0.
     """
-    field = checks.instance("found", found, Equilibrium).field
+    field = checks.instance("found", resting, Equilibrium).field
     model = field.model
     adj = checks.array("adj_x", adj_x, (model.n_nodes, 3))
     lam = np.zeros((model.n_nodes, 3))
-    if found.factor is not None:
-        lam.ravel()[found.free] = found.factor.solve(adj.ravel()[found.free], trans="T")
-    gradient = pull(field, found.state, lam, wrt, found.row)
+    if resting.factor is not None:
+        lam.ravel()[resting.free] = resting.factor.solve(adj.ravel()[resting.free], trans="T")
+    gradient = pull(field, resting.state, lam, wrt, resting.row)
     if "state.x" in gradient:
         gradient["state.x"] = np.where(model.pinned[:, None], gradient["state.x"] + adj, 0.0)
     if "state.v" in gradient:

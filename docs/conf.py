@@ -91,8 +91,8 @@ def mend_roles(_app, _page, _template, context, _doctree):
         "furo_navigation_tree": ('role="heading"', 'role="heading" aria-level="2"'),
         "body": ('<summary aria-label="Toggle hidden content">', "<summary>"),
     }
-    for part, (wrong, right) in mended.items():
-        context[part] = (context.get(part) or "").replace(wrong, right)
+    for block, (wrong, right) in mended.items():
+        context[block] = (context.get(block) or "").replace(wrong, right)
 
 
 def setup(app):

@@ -75,20 +75,20 @@ def verdict(picture):
 
 def rows(picture, which):
     """Return some rows of a preview."""
-    parts = [
+    pictures = [
         picture.crop((0, k * (ROW + GAP), picture.width, k * (ROW + GAP) + ROW)) for k in which
     ]
-    return stacked(parts)
+    return stacked(pictures)
 
 
-def stacked(parts, gap=GAP):
+def stacked(pictures, gap=GAP):
     """Return pictures below each other, white between them."""
-    height = sum(part.height + gap for part in parts) - gap
-    out = Image.new("RGB", (max(part.width for part in parts), height), "white")
+    height = sum(picture.height + gap for picture in pictures) - gap
+    out = Image.new("RGB", (max(picture.width for picture in pictures), height), "white")
     y = 0
-    for part in parts:
-        out.paste(part, (0, y))
-        y += part.height + gap
+    for picture in pictures:
+        out.paste(picture, (0, y))
+        y += picture.height + gap
     return out
 
 

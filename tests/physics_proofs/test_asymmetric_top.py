@@ -59,11 +59,11 @@ def test_a_top_about_its_middle_axis_flips_as_the_equations_say():
         ours, _ = spin_free(INERTIA, SPIN, dt, times[-1], len(times))
         errors.append(np.abs(ours.angular_velocity[:, 0] - theirs).max())
     flips = times[1:][np.diff(np.sign(theirs[:, 1])) != 0]
-    found = times[1:][np.diff(np.sign(ours.angular_velocity[:, 0, 1])) != 0]
+    our_flips = times[1:][np.diff(np.sign(ours.angular_velocity[:, 0, 1])) != 0]
     slopes = np.log2(np.array(errors[:-1]) / errors[1:])
-    print(f"\nflips at {flips} s, found at {found} s; spin off by {errors}, slopes {slopes}")
+    print(f"\nflips at {flips} s, found at {our_flips} s; spin off by {errors}, slopes {slopes}")
     assert len(flips) >= 2
-    np.testing.assert_allclose(found, flips, rtol=0, atol=0.02)
+    np.testing.assert_allclose(our_flips, flips, rtol=0, atol=0.02)
     assert theirs[:, 1].min() < -4.9
     assert slopes[-1] == pytest.approx(1.0, abs=0.1)
 
@@ -73,7 +73,7 @@ def test_energy_and_momentum_drift_with_the_step_and_vanish_when_extrapolated():
     for dt in STEPS:
         end, start = spin_free(INERTIA, SPIN, dt, 2.0)
         (e, e_0), (l, l_0) = (
-            np.concatenate(part) for part in zip(kept(end), kept(start), strict=True)
+            np.concatenate(pair) for pair in zip(kept(end), kept(start), strict=True)
         )
         energy.append(e / e_0 - 1.0)
         momentum.append((l - l_0) / np.linalg.norm(l_0))

@@ -38,9 +38,9 @@ def tip(n, nu, g):
     mass = body.lumped_mass(DENSITY)
     pinned = mesh.points[:, 0] == 0.0
     model = Model(mass, {"body": body}, gravity=(0.0, -g, 0.0), pinned=pinned)
-    found = equilibrium(model, State(mesh.points))
-    u = found.state.x - mesh.points
-    return -u[mesh.points[:, 0] == LENGTH, 1].mean(), found.residual / (mass.max() * g)
+    rest = equilibrium(model, State(mesh.points))
+    u = rest.state.x - mesh.points
+    return -u[mesh.points[:, 0] == LENGTH, 1].mean(), rest.residual / (mass.max() * g)
 
 
 @pytest.mark.parametrize(

@@ -53,12 +53,12 @@ def end(dt, values):
 def gradients(dt, values):
     """Gradients of height and speed at the end by the five values."""
     run, up = record(*scene(**values), dt, round(T / dt)), np.array([[[0.0, 1.0, 0.0]]])
-    found = []
+    pulled = []
     for adj in ((up, None), (None, up)):
         g = run.vjp(*adj)
         by = {name: g[path] for name, path in PATHS.items()}
-        found.append(by | {"h": g["state.x"][0, 1], "s": -g["state.v"][0, 1], "m": g["mass"][0]})
-    return found
+        pulled.append(by | {"h": g["state.x"][0, 1], "s": -g["state.v"][0, 1], "m": g["mass"][0]})
+    return pulled
 
 
 def slopes(dt, values, which, closed):
@@ -96,14 +96,14 @@ def test_an_undamped_bounce_and_its_derivatives():
     }  # fmt: skip
     worst = []
     for dt in DTS:
-        found = slopes(dt, values, 0, closed)
+        derivatives = slopes(dt, values, 0, closed)
         y, v = end(dt, values)
         event = nearest(dt, values)
-        print("\n" + listed(f"bounce, dt = {dt}: height's bias {y / height - 1:+.1e}", found))
+        print("\n" + listed(f"bounce, dt = {dt}: height's bias {y / height - 1:+.1e}", derivatives))
         print(f"  speed's bias {v / s - 1:+.1e}; nearest touch {event.distance:.1e} m away")
         assert event.distance > 5e-6, "differences move the node by 1e-6 m"
-        assert max(f.error for f in found.values()) <= ROUNDING
-        worst.append(max(abs(f.bias) for f in found.values()))
+        assert max(f.error for f in derivatives.values()) <= ROUNDING
+        worst.append(max(abs(f.bias) for f in derivatives.values()))
     # Where in a step it touches moves the derivatives by up to omega dt omega T = 480 dt.
     assert (np.array(worst) <= 480 * np.array(DTS)).all()
 
@@ -118,13 +118,13 @@ def test_the_speed_of_a_damped_rebound_and_its_derivatives():
     # that by pi/(2 omega dt) steps: omega dt pi/4 of the v dv/dln(k_e) = s by_z z/2 looked for.
     for dt in DTS:
         values = VALUES | {"h": (round(0.08 / (s * dt)) + 0.5) * s * dt}
-        found = slopes(dt, values, 1, closed)
+        derivatives = slopes(dt, values, 1, closed)
         _, v = end(dt, values)
-        print("\n" + listed(f"rebound, e = {e:.3f}, dt = {dt}: bias {v / (s * e) - 1:+.1e}", found))
-        assert max(f.error for f in found.values()) <= ROUNDING
+        print("\n" + listed(f"rebound, e = {e:.3f}, dt = {dt}: bias {v / (s * e) - 1:+.1e}", derivatives))
+        assert max(f.error for f in derivatives.values()) <= ROUNDING
         sawtooth = np.sqrt(k_e / m) * dt * np.pi / 4 * e / abs(by_z * z / 2)
         assert abs(v / (s * e) - 1) <= 3 * dt
-        assert max(abs(f.bias) for f in found.values()) <= sawtooth
+        assert max(abs(f.bias) for f in derivatives.values()) <= sawtooth
 
 
 def test_the_derivative_by_what_moves_the_touch_has_a_bias_that_stays():
@@ -133,14 +133,14 @@ def test_the_derivative_by_what_moves_the_touch_has_a_bias_that_stays():
     for dt in DTS:
         h = (round(0.08 / (s * dt)) + 0.5) * s * dt
         values = VALUES | {"h": h}
-        found = slopes(dt, values, 1, {"h": 0.0, "s": e})
-        print("\n" + listed(f"speed of the rebound, dt = {dt}: touches move", found))
-        assert max(f.error for f in found.values()) <= ROUNDING
+        derivatives = slopes(dt, values, 1, {"h": 0.0, "s": e})
+        print("\n" + listed(f"speed of the rebound, dt = {dt}: touches move", derivatives))
+        assert max(f.error for f in derivatives.values()) <= ROUNDING
         late = e * rate * h / s
         # As above, leaving moves the speed by up to omega^2 dt/2 per way moved.
         sawtooth = VALUES["k_e"] / VALUES["m"] * dt / 2
-        assert found["h"].adjoint == pytest.approx(-e * rate, abs=sawtooth)
-        assert found["s"].adjoint == pytest.approx(e + late, abs=sawtooth * h / s + 3 * dt)
+        assert derivatives["h"].adjoint == pytest.approx(-e * rate, abs=sawtooth)
+        assert derivatives["s"].adjoint == pytest.approx(e + late, abs=sawtooth * h / s + 3 * dt)
 
 
 def test_the_speed_jumps_just_where_the_nearest_touch_says():
@@ -150,15 +150,15 @@ def test_the_speed_jumps_just_where_the_nearest_touch_says():
     assert event.force == "plane"
     before = np.sign(rollout(*scene(**values), dt, event.step, frames=[event.step]).x[0, 0, 1])
     off = {}
-    for part in (0.5, 0.99, 1.01, 1.5):
-        moved = -before * part * event.distance  # towards the plane, or out of it
+    for fraction in (0.5, 0.99, 1.01, 1.5):
+        moved = -before * fraction * event.distance  # towards the plane, or out of it
         _, v = end(dt, values | {"h": values["h"] + moved})
-        off[part] = float(v - end(dt, values)[1] - slope * moved)
+        off[fraction] = float(v - end(dt, values)[1] - slope * moved)
     jump = -before * e * VALUES["k_d"] / VALUES["m"] * VALUES["s"] * dt
     print(
         f"\nnearest touch {event.distance:.2e} m away, step {event.step}: off the tangent", end=""
     )
     print(f" by {off}, jump {jump:.2e} m/s")
     assert abs(off[0.5]) + abs(off[0.99]) <= 1e-10
-    for part in (1.01, 1.5):
-        assert off[part] == pytest.approx(jump, rel=0.05)
+    for fraction in (1.01, 1.5):
+        assert off[fraction] == pytest.approx(jump, rel=0.05)

@@ -70,13 +70,13 @@ def solved(model, state, force, time):
     shape, free = state.x.shape, ~model.pinned[:, None]
 
     def rate(t, y):
-        x, v = (part.reshape(shape) for part in np.split(y, 2))
+        x, v = (half.reshape(shape) for half in np.split(y, 2))
         a = free * (force(x, v) / model.mass[:, None] + model.gravity)
         return np.concatenate([v.ravel(), a.ravel()])
 
     start = np.concatenate([state.x.ravel(), state.v.ravel()])
     end = solve_ivp(rate, (0.0, time), start, "DOP853", rtol=1e-11, atol=1e-12).y[:, -1]
-    return np.stack([part.reshape(shape) for part in np.split(end, 2)])
+    return np.stack([half.reshape(shape) for half in np.split(end, 2)])
 
 
 @pytest.mark.parametrize("build", [solid, cloth])

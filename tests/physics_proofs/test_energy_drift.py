@@ -51,12 +51,12 @@ def box(rng):
     """A box of tetrahedra."""
     mesh = box_tets((2, 1, 1), (0.2, 0.1, 0.1))
     tets = NeoHookeanTets(mesh.tets, mesh.points, 2e4, 5e4)
-    own = (mesh.points, mesh.tets, 2e4, 5e4)
+    solid = (mesh.points, mesh.tets, 2e4, 5e4)
     return (
         Model(tets.lumped_mass(1000.0), {"box": tets}, gravity=(0, 0, 0)),
         mesh.points,
-        lambda x: tets_reference.energy(x, *own),
-        lambda x: tets_reference.forces(x, 0 * x, *own),
+        lambda x: tets_reference.energy(x, *solid),
+        lambda x: tets_reference.forces(x, 0 * x, *solid),
     )
 
 
@@ -66,13 +66,13 @@ def cloth(rng):
     hinges = mesh_hinges(mesh.faces)
     triangles = NeoHookeanTriangles(mesh.faces, mesh.points, 60.0, 90.0)
     forces = {"cloth": triangles, "bend": Hinges(hinges, mesh.points, 0.5)}
-    own, bend = (mesh.points, mesh.faces, 60.0, 90.0), (mesh.points, hinges, 0.5, 0.0)
+    membrane, bend = (mesh.points, mesh.faces, 60.0, 90.0), (mesh.points, hinges, 0.5, 0.0)
     return (
         Model(triangles.lumped_mass(0.3), forces, gravity=(0, 0, 0)),
         mesh.points,
-        lambda x: triangles_reference.energy(x, *own) + hinges_reference.energy(x, *bend),
+        lambda x: triangles_reference.energy(x, *membrane) + hinges_reference.energy(x, *bend),
         lambda x: (
-            triangles_reference.forces(x, 0 * x, *own) + hinges_reference.forces(x, 0 * x, *bend)
+            triangles_reference.forces(x, 0 * x, *membrane) + hinges_reference.forces(x, 0 * x, *bend)
         ),
     )
 

@@ -79,8 +79,8 @@ def indentation_force(per_radius, n_polar, n_around):
     model = Model(None, {"solid": solid, "ball": ball}, (0.0, 0.0, 0.0), pinned)
     start = np.array(x)
     start[pinned] += boussinesq(x[pinned], HERTZ)
-    found = equilibrium(model, State(start))
-    run = Trajectory(np.zeros(1, int), 1.0, found.state.x[None], np.zeros((1, *x.shape)))
+    rest = equilibrium(model, State(start))
+    run = Trajectory(np.zeros(1, int), 1.0, rest.state.x[None], np.zeros((1, *x.shape)))
     return ObstacleForce(model, State(start), ["ball"], 1.0, 0, None).at(run)[0]
 
 

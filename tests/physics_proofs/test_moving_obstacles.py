@@ -56,7 +56,7 @@ def test_a_boost_of_obstacle_and_nodes_changes_nothing(rng, shape):
     touches = contact_margins(model, run)["it"].touch > 0.0
     both = touches.any(axis=0) & ~touches.all(axis=0)
     assert both.sum() >= 5, "too few nodes touch and fly"
-    off, off_v = (np.abs(part[0] - part[1]).max() for part in zip(*ends, strict=True))
+    off, off_v = (np.abs(pair[0] - pair[1]).max() for pair in zip(*ends, strict=True))
     print(f"\n{shape} at {V} m/s: {both.sum()} nodes touch; off by {off:.1e} m, {off_v:.1e} m/s")
     # Rounding of each step, which the stiff contacts and normals carry on.
     assert off <= 1e-11

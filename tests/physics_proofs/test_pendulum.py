@@ -44,33 +44,33 @@ def periods(angle, rate, dt, n_periods, pendulum=MASS_ON_A_ROD, omega=OMEGA):
 def test_a_small_swing_has_the_period_of_the_linear_oscillator():
     # Symplectic Euler on q'' = -w^2 q turns by w* dt each step with sin(w* dt/2) = w dt/2
     dt = 0.01
-    found, exact = periods(1e-5, 0.0, dt, 40)
+    period, exact = periods(1e-5, 0.0, dt, 40)
     expected = np.pi * dt / np.arcsin(OMEGA * dt / 2.0)
-    off, off_exact = found / expected - 1.0, found / exact - 1.0
+    off, off_exact = period / expected - 1.0, period / exact - 1.0
     print(f"\nsmall swing: period off the scheme's by {off:.1e}, off the exact by {off_exact:.1e}")
     np.testing.assert_allclose(exact, 2 * np.pi / OMEGA, rtol=1e-10)
     # zeros by interpolation: cubic terms (w dt)^3/16 of a step, over 40 periods
-    np.testing.assert_allclose(found, expected, rtol=1e-7)
-    np.testing.assert_allclose(found, exact, rtol=(OMEGA * dt) ** 2 / 10)
+    np.testing.assert_allclose(period, expected, rtol=1e-7)
+    np.testing.assert_allclose(period, exact, rtol=(OMEGA * dt) ** 2 / 10)
 
 
 def test_a_small_swing_of_a_bar_has_the_period_of_a_physical_pendulum():
     dt = 0.01
-    found, _ = periods(1e-5, 0.0, dt, 40, BAR, OMEGA_BAR)
+    period, _ = periods(1e-5, 0.0, dt, 40, BAR, OMEGA_BAR)
     exact = 2.0 * np.pi * np.sqrt((INERTIA + MASS * CENTER**2) / (MASS * GRAVITY * CENTER))
-    print(f"\nsmall swing of a bar: period off the exact by {found / exact - 1.0:.1e}")
-    np.testing.assert_allclose(found, np.pi * dt / np.arcsin(OMEGA_BAR * dt / 2.0), rtol=1e-7)
-    np.testing.assert_allclose(found, exact, rtol=(OMEGA_BAR * dt) ** 2 / 10)
+    print(f"\nsmall swing of a bar: period off the exact by {period / exact - 1.0:.1e}")
+    np.testing.assert_allclose(period, np.pi * dt / np.arcsin(OMEGA_BAR * dt / 2.0), rtol=1e-7)
+    np.testing.assert_allclose(period, exact, rtol=(OMEGA_BAR * dt) ** 2 / 10)
 
 
 def test_dry_friction_takes_the_same_amplitude_from_every_swing():
     # From one turning point to the next, over A + A', the energy m g c (1 - cos A) loses f (A + A')
-    part, dt, n_steps = 1e-3, 1e-3, 17_000
-    bar = replace(BAR, friction=part * WEIGHT, friction_width=1e-4)
+    ratio, dt, n_steps = 1e-3, 1e-3, 17_000
+    bar = replace(BAR, friction=ratio * WEIGHT, friction_width=1e-4)
     run = rollout(bar, PendulumState(0.1), dt, n_steps, frames=range(n_steps + 1))
     turns = np.flatnonzero(run.rate[1:-1] * run.rate[2:] < 0.0) + 1
     A = np.array([0.1, *np.abs(run.angle[turns])])
-    lost = (np.cos(A[1:]) - np.cos(A[:-1])) / (part * (A[1:] + A[:-1]))
+    lost = (np.cos(A[1:]) - np.cos(A[:-1])) / (ratio * (A[1:] + A[:-1]))
     per_period = A[2:] - A[:-2]
     print(
         f"\ndry friction: {len(A) // 2} swings from {A[0]} to {A[-1]:.4f} rad, lost energy over "
@@ -79,7 +79,7 @@ def test_dry_friction_takes_the_same_amplitude_from_every_swing():
     # an angle next to the turning point is off by (w dt)^2/8 of A, slow parts by (eps/(w A))^2
     np.testing.assert_allclose(lost, 1.0, rtol=5e-3)
     # 4 f/(m g c), but for the cosine: A^2/6
-    np.testing.assert_allclose(per_period, -4.0 * part, rtol=5e-3)
+    np.testing.assert_allclose(per_period, -4.0 * ratio, rtol=5e-3)
     assert A[-1] < 0.6 * A[0]
 
 
@@ -91,8 +91,8 @@ def test_dry_friction_takes_the_same_amplitude_from_every_swing():
 def test_a_wide_swing_has_the_period_of_the_elliptic_integral(angle, rate, order):
     errors = []
     for dt in (2e-3, 1e-3, 5e-4):
-        found, exact = periods(angle, rate, dt, 6)
-        errors.append(found / exact - 1.0)
+        period, exact = periods(angle, rate, dt, 6)
+        errors.append(period / exact - 1.0)
     slope = np.log2(np.abs(errors[:-1]) / np.abs(errors[1:]))
     print(
         f"\nswing from {angle} rad, {rate} rad/s: period off by {listed(errors)}, "
@@ -155,11 +155,11 @@ def drift(system, state, dt, time):
     """Largest change of energy [J] on the way, without damping."""
     n_steps = round(time / dt)
     run = rollout(system, state, dt, n_steps, frames=range(n_steps + 1))
-    angle, rate = (np.reshape(part, (n_steps + 1, -1)) for part in (run.angle, run.rate))
+    angle, rate = (np.reshape(series, (n_steps + 1, -1)) for series in (run.angle, run.rate))
     names = ("length", "mass", "center_of_mass", "inertia")
     length, mass, center, inertia = (np.ravel(system.constants()[name]) for name in names)
     if len(length) == 1:  # a second link without length and mass
-        angle, rate = (np.repeat(part, 2, axis=1) for part in (angle, rate))
+        angle, rate = (np.repeat(series, 2, axis=1) for series in (angle, rate))
         length, mass, center, inertia = (np.append(p, 0.0) for p in (length, mass, center, inertia))
     energy = reference.energy(angle, rate, length, mass, GRAVITY, center, inertia)
     return np.abs(energy - energy[0]).max()

@@ -145,8 +145,8 @@ def test_gradients_at_one_gram_agree_with_differences():
     model, state = model.with_values(state, landing)
     paths = ["slab.mass", "push.force", "slab.velocity", "slab.angular_velocity", "slab.rotation"]
     paths += [f"slope.{name}" for name in ("stiffness", "damping", "friction", "normal")]
-    own = {**model.parameters(), **model.state_parameters(state)}
-    values = {path: own[path] for path in paths}
+    parameters = {**model.parameters(), **model.state_parameters(state)}
+    values = {path: parameters[path] for path in paths}
     adj = np.random.default_rng(6).standard_normal((1, 1, 3))
     cotangents = {"slab": {"position": adj, "angular_velocity": 1e-2 * adj}}
     gradient = record(model, state, dt, n).vjp(bodies=cotangents, wrt=paths)
@@ -157,8 +157,8 @@ def test_gradients_at_one_gram_agree_with_differences():
 
     margins = contact_margins(model, rollout(model, state, dt, n, frames=range(n)))["slope"]
     assert ((margins.touch > 0) == (margins.touch[0] > 0)).all()
-    inside = [part[:, margins.touch[0] > 0] for part in (margins.leaving, margins.slip)]
-    assert all((np.sign(part) == np.sign(part[0])).all() for part in inside)
+    inside = [margin[:, margins.touch[0] > 0] for margin in (margins.leaving, margins.slip)]
+    assert all((np.sign(margin) == np.sign(margin[0])).all() for margin in inside)
     near = np.abs(margins.touch).min()
     check = gradcheck(loss, gradient, values, n_directions=20)
     print(f"\n1 g, {len(paths)} parameters, nearest touch {near:.1e} m away")

@@ -40,8 +40,8 @@ def closed_form(s, dims, mu, lam):
 
 def jittered(points, size, rng):
     """Points moved by a seventh of a cell, those inside the body only."""
-    own = points[:, : len(size)]
-    inside = ((own > 0.0) & (own < np.array(size))).all(axis=1)
+    coordinates = points[:, : len(size)]
+    inside = ((coordinates > 0.0) & (coordinates < np.array(size))).all(axis=1)
     out = points.copy()
     out[inside, : len(size)] += rng.uniform(-0.007, 0.007, (inside.sum(), len(size)))
     return out
@@ -93,6 +93,6 @@ def test_the_closed_form_has_youngs_modulus_and_poissons_ratio(dims):
     mu, lam = (tets if dims == 3 else triangles).moduli(YOUNG, POISSON)
     h = 1e-4
     (t_less, P_less), (t_more, P_more) = (closed_form(1 + e, dims, mu, lam) for e in (-h, h))
-    found = (P_more - P_less) / (2 * h) / YOUNG, -(t_more - t_less) / (2 * h)
-    print(f"\nF in {dims} dimensions: E within {abs(found[0] - 1):.1e}, nu = {found[1]:.9f}")
-    assert found == pytest.approx((1.0, POISSON), rel=1e-6)  # h^2 and rounding eps/h
+    constants = (P_more - P_less) / (2 * h) / YOUNG, -(t_more - t_less) / (2 * h)
+    print(f"\nF in {dims} dimensions: E within {abs(constants[0] - 1):.1e}, nu = {constants[1]:.9f}")
+    assert constants == pytest.approx((1.0, POISSON), rel=1e-6)  # h^2 and rounding eps/h

@@ -8,7 +8,7 @@ from render.raster.fragments import Fragments
 def flat(nested):
     """Numbers of nested tuples, in order, as a vector."""
     if isinstance(nested, tuple):
-        return np.concatenate([flat(part) for part in nested]) if nested else np.empty(0)
+        return np.concatenate([flat(inner) for inner in nested]) if nested else np.empty(0)
     return np.atleast_1d(np.asarray(nested, dtype=np.float64))
 
 
@@ -16,9 +16,9 @@ def nest(like, vector):
     """The numbers of a vector as nested tuples, shaped like another."""
     numbers = iter(vector)
 
-    def build(part):
-        if isinstance(part, tuple):
-            return tuple(build(inner) for inner in part)
+    def build(branch):
+        if isinstance(branch, tuple):
+            return tuple(build(inner) for inner in branch)
         return float(next(numbers))
 
     return build(like)

@@ -71,9 +71,9 @@ def test_smooth_normals_look_as_in_the_reference(rng, blend, in_sky):
     half = Scene({**scene.objects, "left": whole.objects["left"]}, scene.lights)
     raster = soft(blend=blend, gamma=1e-2)
     flat = rasterize(scene, camera(), raster, vertices, (24, 30))
-    for one in (whole, half):
-        image = rasterize(one, camera(), raster, vertices, (24, 30))
-        expected = reference(one, camera(), raster, vertices, (24, 30))
+    for smooth_scene in (whole, half):
+        image = rasterize(smooth_scene, camera(), raster, vertices, (24, 30))
+        expected = reference(smooth_scene, camera(), raster, vertices, (24, 30))
         np.testing.assert_allclose(image, expected, rtol=0, atol=1e-12)
         assert np.abs(image - flat).max() > 0.05
 

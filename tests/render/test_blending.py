@@ -72,7 +72,7 @@ def test_softmax_at_the_published_temperature_does_not_overflow(rng):
     adj = poisoned(4)
     sums = softmax_vjp_body(0, 4, fragments, numbers, BACKGROUND, (1.0, -2.0, 0.5, 3.0), adj)
     assert np.isfinite(sums[0]).all()
-    assert all(np.isfinite(part).all() for part in (adj.y, adj.z, adj.w))
+    assert all(np.isfinite(adjoint).all() for adjoint in (adj.y, adj.z, adj.w))
 
 
 def test_a_pixel_that_sees_nothing_is_the_background():

@@ -67,8 +67,8 @@ def test_huber_below_its_threshold_is_half_the_mse(images, targets):
 
 def test_a_coarser_level_is_the_blur_done_by_loops(rng):
     image = rng.uniform(size=(9, 14, 3))
-    found = np.swapaxes(reduce_half(image), 0, 1)
-    np.testing.assert_allclose(found, blurred_by_loops(image), atol=50 * EPS)
+    coarser = np.swapaxes(reduce_half(image), 0, 1)
+    np.testing.assert_allclose(coarser, blurred_by_loops(image), atol=50 * EPS)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 8, 9])
@@ -146,8 +146,8 @@ def test_the_loss_is_the_mean_of_the_losses_of_its_frames(loss, images, targets)
 
 @pytest.mark.parametrize("loss", LOSSES[:-1])
 def test_targets_without_alpha_are_compared_in_rgb(loss, images, targets):
-    found = loss(images, targets[..., :3])
-    assert found == loss(images[..., :3].copy(), targets[..., :3].copy())
+    rgb_loss = loss(images, targets[..., :3])
+    assert rgb_loss == loss(images[..., :3].copy(), targets[..., :3].copy())
     adj = loss_vjp(loss, images, targets[..., :3])
     assert adj.shape == images.shape
     assert not adj[..., 3].any()

@@ -127,15 +127,15 @@ def test_frames_and_views_come_first_and_are_those_drawn_alone(rng):
     gradient, total = record.vjp(adj), 0
     tangents = {"right.vertices": rng.normal(size=vertices["right"].shape)}
     pushed = record.jvp(tangents)
-    for v, one in enumerate(views):
+    for v, viewpoint in enumerate(views):
         for k in range(3):
-            args = (scene, one, raster, {**vertices, "left": path[k]}, SIZE)
+            args = (scene, viewpoint, raster, {**vertices, "left": path[k]}, SIZE)
             alone = record_outputs(*args, ["normals", "depth"])
             np.testing.assert_array_equal(alone.images["depth"], record.images["depth"][v, k])
-            part = alone.vjp({name: value[v, k] for name, value in adj.items()})
+            pulled = alone.vjp({name: value[v, k] for name, value in adj.items()})
             for name, tan in alone.jvp(tangents).items():
                 np.testing.assert_array_equal(tan, pushed[name][v, k])
-            total = total + part["right.vertices"]
+            total = total + pulled["right.vertices"]
     assert np.abs(total).max() > 0.1
     np.testing.assert_allclose(gradient["right.vertices"], total, rtol=1e-12, atol=1e-12)
 

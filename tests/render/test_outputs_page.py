@@ -69,11 +69,11 @@ def test_where_two_faces_trade_places_normals_and_masks_jump_and_depth_does_not(
 
 @pytest.mark.parametrize("blend", [Over(), DIBR(), Hard()])
 def test_masks_of_one_object_do_not_jump_and_those_of_nearest_faces_have_no_slope(blend):
-    one = Scene({"both": Mesh([(0, 1, 2), (3, 4, 5)])})
+    scene = Scene({"both": Mesh([(0, 1, 2), (3, 4, 5)])})
     seen = []
     for lift in (-1e-9, 1e-9):
         vertices = {"both": np.concatenate([HALF + lift * UP, TILTED])}
-        record = record_outputs(one, VIEW, soft(sigma=0.5, blend=blend), vertices, (1, 1), ["mask"])
+        record = record_outputs(scene, VIEW, soft(sigma=0.5, blend=blend), vertices, (1, 1), ["mask"])
         seen.append(record.images["mask"])
         slope = record.vjp({"mask": np.ones((1, 1, 1))})["both.vertices"]
         assert np.any(slope) == isinstance(blend, Over)
@@ -85,11 +85,11 @@ SQUARE = np.array([[-1, -1, 0], [1, -1, 0], [1, 1, 0], [-1, 1, 0.0]])
 
 def stuck(blend, gap, dtype):
     """Part of the wall's colour in the middle of a sticker this far in front of it."""
-    own = Material(1.0, 0.0)
+    unshaded = Material(1.0, 0.0)
     scene = Scene(
         {
-            "wall": Mesh([(0, 1, 2), (0, 2, 3)], [(1, 0, 0)] * 2, material=own),
-            "sticker": Mesh([(0, 1, 3), (1, 2, 3)], [(0, 0, 1)] * 2, material=own),
+            "wall": Mesh([(0, 1, 2), (0, 2, 3)], [(1, 0, 0)] * 2, material=unshaded),
+            "sticker": Mesh([(0, 1, 3), (1, 2, 3)], [(0, 0, 1)] * 2, material=unshaded),
         }
     )
     view = camera(eye=(1.5, 1.0, 3.0), target=(0, 0, 0), up=(0, 1, 0), near=1.0, far=10.0)

@@ -43,10 +43,10 @@ def test_bobs_hang_at_the_ends_of_their_links(shape):
 def test_a_bob_is_a_ball_whose_faces_look_outward(shape):
     x = shape.vertices([[0.3, -1.1]], LENGTH)[0]
     for link, radius in enumerate(shape.bob_radius):
-        own = (shape.link == link) & shape.is_bob
+        of_bob = (shape.link == link) & shape.is_bob
         middle = centre(shape, x[None], link)[0]
-        np.testing.assert_allclose(np.linalg.norm(x[own] - middle, axis=1), radius, rtol=1e-14)
-        faces = shape.faces[own[shape.faces].all(axis=1)]
+        np.testing.assert_allclose(np.linalg.norm(x[of_bob] - middle, axis=1), radius, rtol=1e-14)
+        faces = shape.faces[of_bob[shape.faces].all(axis=1)]
         a, b, c = np.moveaxis(x[faces], 1, 0)
         volumes = np.sum(np.cross(b - a, c - a) * (a - middle), axis=1) / 6.0
         assert (volumes > 0.0).all()
@@ -59,10 +59,10 @@ def test_a_bob_is_a_ball_whose_faces_look_outward(shape):
 def test_a_rod_reaches_from_bob_to_bob_and_looks_outward(shape):
     x = shape.vertices([[0.0, 0.0]], LENGTH)[0]
     for link, (top, bottom) in enumerate([(1.0, 1.0 - 1.2 + 0.2), (-0.2 - 0.2, -0.2 - 0.7 + 0.3)]):
-        own = (shape.link == link) & ~shape.is_bob
-        np.testing.assert_allclose(np.unique(x[own, 1].round(12)), [bottom, top], atol=1e-12)
+        of_rod = (shape.link == link) & ~shape.is_bob
+        np.testing.assert_allclose(np.unique(x[of_rod, 1].round(12)), [bottom, top], atol=1e-12)
         axis = np.array([0.5, 0.0, -2.0 + link * shape.gap])
-        faces = shape.faces[own[shape.faces].all(axis=1)]
+        faces = shape.faces[of_rod[shape.faces].all(axis=1)]
         a, b, c = np.moveaxis(x[faces], 1, 0)
         out = (x[faces].mean(axis=1) - axis) * [1.0, 0.0, 1.0]
         assert (np.sum(np.cross(b - a, c - a) * out, axis=1) > 0.0).all()

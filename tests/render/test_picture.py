@@ -26,10 +26,10 @@ def test_it_has_the_paths_and_shapes_of_gradients(picture):
 def test_other_values_are_those_of_the_picture_they_give(picture):
     values = {path: 1.01 * value + 1e-3 for path, value in picture.parameters().items()}
     moved = picture.at(values)
-    found = moved.parameters()
-    assert found.keys() == values.keys()
+    parameters = moved.parameters()
+    assert parameters.keys() == values.keys()
     for path, value in values.items():
-        np.testing.assert_array_equal(found[path], value, err_msg=path)
+        np.testing.assert_array_equal(parameters[path], value, err_msg=path)
     assert not np.array_equal(rasterize(*moved.arguments), rasterize(*picture.arguments))
 
 

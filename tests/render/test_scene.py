@@ -146,10 +146,10 @@ def test_a_direction_may_be_very_short_or_long(size):
 def test_without_lights_colours_are_drawn_as_they_are():
     faces, x = [[0, 1, 2]], np.array([[-9.0, -9, 0], [9, -9, 0], [0, 9, 0]])
     view = Camera((0, 0, 3.0), (0, 0, 0))
-    own, given = Mesh(faces, [[0.8, 0.5, 0.2]]), Material(ambient=0.4)
-    for mesh, shade in ((own, 1.0), (replace(own, material=given), 0.4)):
+    triangle, dim = Mesh(faces, [[0.8, 0.5, 0.2]]), Material(ambient=0.4)
+    for mesh, shade in ((triangle, 1.0), (replace(triangle, material=dim), 0.4)):
         image = rasterize(Scene({"t": mesh}), view, SoftRasterizer(blend=Hard()), {"t": x}, (2, 2))
         np.testing.assert_allclose(image[0, 0, :3], shade * np.array([0.8, 0.5, 0.2]), rtol=1e-15)
-    lit = Scene({"t": own}, {"sun": DirectionalLight((0, 0, 1))})
+    lit = Scene({"t": triangle}, {"sun": DirectionalLight((0, 0, 1))})
     assert lit.objects["t"].material.ambient == 0.4
-    assert own.material.ambient is None
+    assert triangle.material.ambient is None

@@ -67,10 +67,10 @@ def test_a_point_of_a_shared_edge_is_in_one_of_its_faces(rng):
 def test_a_point_of_a_vertex_is_in_one_of_the_faces_around_it():
     x, faces = fan(7)
     for flip in (1, -1):
-        found = [
+        inside = [
             within_face((0.0, 0.0), *map(tuple, x[face[::flip], :2].tolist())) for face in faces
         ]
-        assert sum(found) == 1
+        assert sum(inside) == 1
 
 
 @pytest.mark.parametrize("k", [1, 2])
@@ -91,14 +91,14 @@ def test_the_diagonal_of_a_square_is_a_seam_and_all_corners_are_soft():
 @pytest.mark.parametrize("turned", [False, True])
 def test_spokes_are_seams_and_the_hub_is_not_soft_whichever_way_faces_go_round(turned):
     x, faces = fan(6, turned)
-    found = soft_of(faces, x)
+    is_soft = soft_of(faces, x)
     for f, face in enumerate(faces):
         hub = list(face).index(0)
         rim = [k for k in range(3) if k != hub]
-        assert found[f, hub]
-        assert not found[f, rim].any()
-        assert not found[f, 3 + hub]
-        assert found[f, [3 + k for k in rim]].all()
+        assert is_soft[f, hub]
+        assert not is_soft[f, rim].any()
+        assert not is_soft[f, 3 + hub]
+        assert is_soft[f, [3 + k for k in rim]].all()
 
 
 def test_an_edge_folded_over_is_soft_and_so_is_one_whose_neighbour_is_not_drawn():

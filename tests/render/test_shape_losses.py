@@ -90,8 +90,8 @@ def test_frames_are_averaged(rng):
     x = np.stack([crumpled(rng) for _ in range(3)])
     for make in MAKE.values():
         loss = make(FACES)
-        assert loss(x) == pytest.approx(np.mean([loss(one) for one in x]), rel=1e-15)
-        apart = np.stack([shape_loss_vjp(loss, one) for one in x]) / 3
+        assert loss(x) == pytest.approx(np.mean([loss(frame) for frame in x]), rel=1e-15)
+        apart = np.stack([shape_loss_vjp(loss, frame) for frame in x]) / 3
         tolerance = 1e-14 * np.abs(apart).max()
         np.testing.assert_allclose(shape_loss_vjp(loss, x), apart, rtol=0, atol=tolerance)
 

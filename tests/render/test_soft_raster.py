@@ -36,7 +36,7 @@ PATHS = [
 ]
 SOFTMAX_PATHS = ["rasterizer.gamma", "rasterizer.epsilon"]
 GLOSSY_PATHS = [
-    *(f"{name}.{part}" for name in ("left", "right") for part in ("vertices", "specular")),
+    *(f"{name}.{key}" for name in ("left", "right") for key in ("vertices", "specular")),
     *("left.shininess", "right.shininess", "left.face_colors", "right.vertex_colors"),
     *("left.diffuse", "sun.direction", "lamp.color", "camera.eye", "camera.target"),
 ]
@@ -57,7 +57,7 @@ CASES += [(as_it_is, BLENDS[2], "rasterizer.kappa")]
 CASES += [(glossy, Over(), path) for path in GLOSSY_PATHS]
 CASES += [(glossy, Softmax(), path) for path in ("left.vertices", "right.vertices")]
 TEXTURED_PATHS = [
-    *(f"{name}.{part}" for name in ("left", "right") for part in ("vertices", "texels", "uv")),
+    *(f"{name}.{key}" for name in ("left", "right") for key in ("vertices", "texels", "uv")),
     *("right.specular", "right.shininess", "left.diffuse", "sun.direction", "camera.eye"),
 ]
 CASES += [(textured, Over(), path) for path in TEXTURED_PATHS]
@@ -142,10 +142,10 @@ def test_at_the_published_sharpness_tangent_and_adjoint_are_transposes(rng, blen
 def test_one_and_two_threads_agree_to_the_bit(rng, blend, look):
     scene, vertices = two_tetrahedra(rng)
     args = (look(scene), camera(), soft(blend=blend), vertices, (70, 40))
-    one, two = record_images(*args, threads=1), record_images(*args, threads=2)
-    np.testing.assert_array_equal(one.images, two.images)
-    adj = rng.normal(size=one.images.shape)
-    gradient, other = one.vjp(adj), two.vjp(adj)
+    serial, threaded = record_images(*args, threads=1), record_images(*args, threads=2)
+    np.testing.assert_array_equal(serial.images, threaded.images)
+    adj = rng.normal(size=serial.images.shape)
+    gradient, other = serial.vjp(adj), threaded.vjp(adj)
     tangents = {path: rng.normal(size=value.shape) for path, value in gradient.items()}
     for path, value in gradient.items():
         np.testing.assert_array_equal(value, other[path])
@@ -167,9 +167,9 @@ def test_frames_are_drawn_and_pulled_back_like_single_images(rng):
         single = {"left": path[k], "right": vertices["right"]}
         alone = record_images(scene, camera(), soft(), single, SIZE)
         np.testing.assert_array_equal(alone.images, record.images[k])
-        part = alone.vjp(adj[k])
-        np.testing.assert_array_equal(part["left.vertices"], gradient["left.vertices"][k])
-        total = total + part["camera.eye"]
+        frame_gradient = alone.vjp(adj[k])
+        np.testing.assert_array_equal(frame_gradient["left.vertices"], gradient["left.vertices"][k])
+        total = total + frame_gradient["camera.eye"]
     np.testing.assert_allclose(gradient["camera.eye"], total, rtol=1e-14)
     tangents = {"left.vertices": rng.normal(size=path.shape), "camera.eye": rng.normal(size=3)}
     _, pushed = rasterize_jvp(scene, camera(), soft(), moving, SIZE, tangents)
@@ -293,8 +293,8 @@ def executor_in_child():
 
 def test_only_scenes_shaded_by_pixel_take_room_for_every_object_in_every_tile(rng):
     scene, vertices = two_tetrahedra(rng)
-    for own, rows in ((scene, 0), (rounded(scene), 4)):
-        (job,) = pack(own, (camera(),), soft(), vertices, (33, 34))
+    for shaded, rows in ((scene, 0), (rounded(scene), 4)):
+        (job,) = pack(shaded, (camera(),), soft(), vertices, (33, 34))
         assert empty_slots(job, setup_frame(job, 0)).parts.ambient.shape == (rows, 2, 3)
 
 

@@ -123,8 +123,8 @@ def test_every_frame_has_its_terms(rng):
     images, terms = rasterize_jvp_terms(scene, view, rasterizer, moving, size, tangents)
     assert images.shape == (2, *SIZE, 4)
     alone = {name: x[1] for name, x in moving.items()}
-    one = {"left.vertices": tangents["left.vertices"][1]}
-    _, last = rasterize_jvp_terms(scene, view, rasterizer, alone, size, one)
+    last_tangents = {"left.vertices": tangents["left.vertices"][1]}
+    _, last = rasterize_jvp_terms(scene, view, rasterizer, alone, size, last_tangents)
     for term in Term:
         np.testing.assert_array_equal(terms[term][1], last[term])
 

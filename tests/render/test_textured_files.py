@@ -249,8 +249,8 @@ def test_grey_of_16_bits_keeps_its_scale_and_its_steps(rng, tmp_path, suffix):
 def test_pictures_of_few_colours_are_read(rng, tmp_path):
     gray = rng.integers(0, 256, (5, 7), dtype=np.uint8)
     wanted = np.repeat(gray[..., None] / 255.0, 3, axis=2)
-    one = Image.fromarray(gray)
-    kinds = {"L": one, "LA": one.convert("LA"), "P": one.convert("P")}
+    image = Image.fromarray(gray)
+    kinds = {"L": image, "LA": image.convert("LA"), "P": image.convert("P")}
     for name, picture in kinds.items():
         picture.save(tmp_path / f"{name}.png")
         texels = read_texture(tmp_path / f"{name}.png").texels

@@ -45,13 +45,13 @@ def test_a_texel_has_its_own_colour_at_its_centre(texels, wrap):
     for row in range(HEIGHT):
         for column in range(WIDTH):
             u, v = (column + 0.5) / WIDTH, 1 - (row + 0.5) / HEIGHT
-            found = look_up(u, v, texels, wrap)
-            np.testing.assert_allclose(found, texels[row, column], rtol=1e-12)
+            color = look_up(u, v, texels, wrap)
+            np.testing.assert_allclose(color, texels[row, column], rtol=1e-12)
 
 
 def test_between_texels_the_colour_is_their_mean(texels):
-    found = look_up(2 / WIDTH, 1 - 1 / HEIGHT, texels)
-    np.testing.assert_allclose(found, texels[0:2, 1:3].mean(axis=(0, 1)), rtol=1e-12)
+    color = look_up(2 / WIDTH, 1 - 1 / HEIGHT, texels)
+    np.testing.assert_allclose(color, texels[0:2, 1:3].mean(axis=(0, 1)), rtol=1e-12)
 
 
 def test_beyond_the_border_the_texture_repeats_or_its_border_goes_on(texels):
@@ -71,8 +71,8 @@ def test_beyond_the_border_the_texture_repeats_or_its_border_goes_on(texels):
 def test_a_single_texel_is_one_colour_everywhere():
     for wrap in Wrap:
         for u, v in ((0.0, 0.0), (0.5, 0.5), (-7.3, 2.9)):
-            found = look_up(u, v, np.array([[[0.2, 0.4, 0.6]]]), wrap)
-            np.testing.assert_allclose(found, (0.2, 0.4, 0.6), rtol=1e-14)
+            color = look_up(u, v, np.array([[[0.2, 0.4, 0.6]]]), wrap)
+            np.testing.assert_allclose(color, (0.2, 0.4, 0.6), rtol=1e-14)
 
 
 @pytest.mark.parametrize("wrap", Wrap)

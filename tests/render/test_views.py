@@ -52,14 +52,14 @@ def test_the_gradient_of_views_is_the_sum_of_theirs(rng):
         record_images(scene, view, raster, vertices, SIZE).vjp(adj_view)
         for view, adj_view in zip(VIEWS, adj, strict=True)
     ]
-    for k, (view, own) in enumerate(zip(VIEWS, apart, strict=True)):
+    for k, (view, of_view) in enumerate(zip(VIEWS, apart, strict=True)):
         for name in view.parameters():
-            np.testing.assert_array_equal(gradient[f"camera.{k}.{name}"], own[f"camera.{name}"])
-            assert np.linalg.norm(own[f"camera.{name}"]) > 0
+            np.testing.assert_array_equal(gradient[f"camera.{k}.{name}"], of_view[f"camera.{name}"])
+            assert np.linalg.norm(of_view[f"camera.{name}"]) > 0
     shared = [path for path in apart[0] if not path.startswith("camera.")]
     assert set(gradient) - set(shared) == set(PATHS)
     for path in shared:
-        terms = [own[path] for own in apart]
+        terms = [of_view[path] for of_view in apart]
         tolerance = 1e-14 * np.abs(terms).max()
         np.testing.assert_allclose(gradient[path], sum(terms), rtol=0, atol=tolerance, err_msg=path)
 
@@ -127,9 +127,9 @@ def test_views_are_equal_to_the_bit_on_one_and_two_threads(rng):
     runs = [record_images(scene, VIEWS, raster, vertices, SIZE, threads=n) for n in (1, 2)]
     np.testing.assert_array_equal(runs[0].images, runs[1].images)
     adj = rng.normal(size=runs[0].images.shape)
-    one, two = (run.vjp(adj) for run in runs)
-    for path, value in one.items():
-        np.testing.assert_array_equal(value, two[path], err_msg=path)
+    serial, threaded = (run.vjp(adj) for run in runs)
+    for path, value in serial.items():
+        np.testing.assert_array_equal(value, threaded[path], err_msg=path)
 
 
 def test_views_in_float32_are_those_in_float64(rng):
@@ -157,7 +157,7 @@ def test_the_adjoints_of_a_frame_are_let_go_once_they_are_added(threads, rng, mo
                 seen.append(weakref.ref(packed.scene.face_colors))
                 yield packed
                 del packed
-                alive.append(sum(one() is not None for one in seen))
+                alive.append(sum(reference() is not None for reference in seen))
 
         return gradient(scene, cameras, job, shape_of, passed_on())
 

@@ -91,40 +91,40 @@ def values_of(model, state):
 
 def referenced(model, state, dt, n_steps, frames, values=None):
     """Packed states (n_frames, n_bodies, 13) of `tumbling` by the reference; may be complex."""
-    own = {**values_of(model, state), **(values or {})}
+    by_path = {**values_of(model, state), **(values or {})}
     states, arms, weights, owners = [], [], [], []
-    for name, part in model.bodies.items():
+    for name, bodies in model.bodies.items():
         start = state.bodies[name]
-        for b in range(part.n_bodies):
-            turn = rigid.exponential(own[f"{name}.rotation"][b] / 2)
+        for b in range(bodies.n_bodies):
+            turn = rigid.exponential(by_path[f"{name}.rotation"][b] / 2)
             states.append(
                 (
-                    own[f"{name}.position"][b],
+                    by_path[f"{name}.position"][b],
                     rigid.product(turn, start.orientation[b]),
-                    own[f"{name}.velocity"][b],
-                    own[f"{name}.angular_velocity"][b],
+                    by_path[f"{name}.velocity"][b],
+                    by_path[f"{name}.angular_velocity"][b],
                 )
             )
-            x = np.split(own[f"{name}.vertices"], part.n_bodies)[b]
-            volume, center, unit = rigid.mass_properties(x, part.meshes[b].faces)
-            named = own.get(f"{name}.point_positions", np.zeros((0, 3)))
+            x = np.split(by_path[f"{name}.vertices"], bodies.n_bodies)[b]
+            volume, center, unit = rigid.mass_properties(x, bodies.meshes[b].faces)
+            named = by_path.get(f"{name}.point_positions", np.zeros((0, 3)))
             arms.append(np.concatenate([x, named]) - center)
             owners.append(name)
-            if f"{name}.density" in own:
-                rho = np.broadcast_to(own[f"{name}.density"], part.n_bodies)[b]
-                weights.append((rho * volume, rho * unit, own[f"{name}.drag_rate"][b]))
+            if f"{name}.density" in by_path:
+                rho = np.broadcast_to(by_path[f"{name}.density"], bodies.n_bodies)[b]
+                weights.append((rho * volume, rho * unit, by_path[f"{name}.drag_rate"][b]))
             else:
-                weights.append((own[f"{name}.mass"], own[f"{name}.inertia"], 0.0))
+                weights.append((by_path[f"{name}.mass"], by_path[f"{name}.inertia"], 0.0))
 
     def contact(k, b, x, v):
         name = {"blocks": "floor", "stone": "ground"}[owners[b]]
         nodes = None if name == "floor" else [0, 1, 2, 4, 5, 7]
-        law = {key: own[f"{name}.{key}"] for key in model.forces[name].parameters()}
+        law = {key: by_path[f"{name}.{key}"] for key in model.forces[name].parameters()}
         forces = half_space.forces(x, v, nodes=nodes, **law)
         tip = np.arange(len(x)) == 8  # of the stone: its named point
-        return forces + tip[:, None] * own["push.force"]
+        return forces + tip[:, None] * by_path["push.force"]
 
     frames = rigid.rollout(
-        states, arms, weights, contact, own["gravity"], dt, n_steps, list(frames)
+        states, arms, weights, contact, by_path["gravity"], dt, n_steps, list(frames)
     )
     return np.array([[np.concatenate(body[:4]) for body in frame] for frame in frames])

@@ -48,12 +48,12 @@ KINDS = [
 
 
 def test_a_density_gives_mass_and_inertia_and_a_mass_the_inertia_too(meshes):
-    found = [mass_properties(mesh) for mesh in meshes]
+    solids = [mass_properties(mesh) for mesh in meshes]
     rho = np.array([500.0, 600.0, 700.0])
     dense = RigidBodies(meshes, density=rho)
-    m = rho * [part.volume for part in found]
+    m = rho * [solid.volume for solid in solids]
     np.testing.assert_allclose(dense.masses, m, rtol=1e-14)
-    expected = [r * part.inertia for r, part in zip(rho, found, strict=True)]
+    expected = [r * solid.inertia for r, solid in zip(rho, solids, strict=True)]
     np.testing.assert_allclose(dense.inertias, expected, rtol=1e-14)
     heavy = RigidBodies(meshes, mass=m)
     np.testing.assert_allclose(heavy.packed_params, dense.packed_params, rtol=1e-13)
@@ -82,10 +82,10 @@ def test_the_twins_of_the_packing(rng, meshes, kind):
         for sign in (1, -1)
     )
     pushed, moved = pack_params_jvp(bodies, tangents), arms_jvp(bodies, tangents)
-    found = (ahead.packed_params - behind.packed_params) / (2 * step)
-    scales = np.abs(found).max(axis=0)
+    slopes = (ahead.packed_params - behind.packed_params) / (2 * step)
+    scales = np.abs(slopes).max(axis=0)
     scales[13] = scales[13] or 1.0  # without a drag
-    np.testing.assert_allclose(pushed / scales, found / scales, rtol=0, atol=1e-7)
+    np.testing.assert_allclose(pushed / scales, slopes / scales, rtol=0, atol=1e-7)
     np.testing.assert_allclose(moved, (ahead.arms - behind.arms) / (2 * step), rtol=0, atol=1e-9)
     adj, adj_arms = rng.standard_normal(pushed.shape), rng.standard_normal(moved.shape)
     pulled = pack_params_vjp(bodies, adj, adj_arms)
@@ -124,9 +124,9 @@ def test_points_alone_will_do_with_mass_and_inertia():
     np.testing.assert_array_equal(bodies.arms[:2], points)
     assert (len(bodies.hull), len(bodies.faces)) == (10, 12)
     np.testing.assert_array_equal(bodies.vertices, [*points, *box().points])
-    one = RigidBodies(points, mass=2.0, inertia=INERTIA, center=[0.1, 0, 0])
-    np.testing.assert_array_equal(one.arms, points - [0.1, 0, 0])
-    moved = one.with_values({"vertices": 2.0 * points})
+    single = RigidBodies(points, mass=2.0, inertia=INERTIA, center=[0.1, 0, 0])
+    np.testing.assert_array_equal(single.arms, points - [0.1, 0, 0])
+    moved = single.with_values({"vertices": 2.0 * points})
     np.testing.assert_array_equal(moved.arms, 2.0 * points - [0.1, 0, 0])
     for arguments in ({"density": 1.0, "inertia": INERTIA}, {"mass": 1.0}):
         with pytest.raises(ValueError, match=r"`meshes\[0\]` is points alone, .*`inertia`"):
@@ -134,7 +134,7 @@ def test_points_alone_will_do_with_mass_and_inertia():
     with pytest.raises(ValueError, match=r"`meshes\[0\]` must have shape \(n_points, 3\)"):
         RigidBodies(np.zeros((2, 2)), mass=1.0, inertia=INERTIA)
     with pytest.raises(ValueError, match=r"`vertices` must have shape \(2, 3\)"):
-        one.with_values({"vertices": points[:1]})
+        single.with_values({"vertices": points[:1]})
 
 
 @pytest.mark.parametrize(

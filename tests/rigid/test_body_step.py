@@ -27,7 +27,7 @@ MASS, DRAG = 0.7, 2.5
 def body(rng, spin_rate=3.0):
     r = rng.normal(size=4)
     parts = (rng.normal(size=3), r / np.linalg.norm(r), rng.normal(size=3))
-    return tuple(tuple(part) for part in (*parts, spin_rate * rng.normal(size=3)))
+    return tuple(tuple(vector) for vector in (*parts, spin_rate * rng.normal(size=3)))
 
 
 def params(mass=MASS, inertia=INERTIA):
@@ -42,8 +42,8 @@ def load_of(c, f):
 
 def test_points_move_with_the_affine_map(rng):
     state, c = body(rng), rng.normal(size=(5, 3))
-    R, D = (np.transpose(part) for part in body_frames(state))
-    p, u = rigid.points([np.array(part) for part in state], c)
+    R, D = (np.transpose(matrix) for matrix in body_frames(state))
+    p, u = rigid.points([np.array(vector) for vector in state], c)
     np.testing.assert_allclose(np.array(state[0]) + c @ R.T, p, rtol=0, atol=1e-14)
     np.testing.assert_allclose(np.array(state[2]) + c @ D.T, u, rtol=0, atol=1e-14)
 
@@ -53,15 +53,15 @@ def test_a_step_is_that_of_the_reference(rng, mass):
     inertia = INERTIA * mass / MASS
     state, c, f = body(rng), rng.normal(size=(5, 3)), mass * rng.normal(size=(5, 3))
     new = body_step(state, load_of(c, f), params(mass, inertia), GRAVITY, DT)
-    parts = [np.array(part) for part in state]
+    parts = [np.array(vector) for vector in state]
     theirs = rigid.step(parts, f, c, (mass, inertia, DRAG), GRAVITY, DT)
-    for ours, part in zip(new, theirs, strict=True):
-        np.testing.assert_allclose(ours, part, rtol=0, atol=1e-14)
+    for ours, expected in zip(new, theirs, strict=True):
+        np.testing.assert_allclose(ours, expected, rtol=0, atol=1e-14)
 
 
 def test_forces_on_one_line_turn_nothing_and_a_couple_pushes_nothing(rng):
     state, c = body(rng, 0.0), rng.normal(size=(2, 3))
-    p, _ = rigid.points([np.array(part) for part in state], c)
+    p, _ = rigid.points([np.array(vector) for vector in state], c)
     along = p[1] - p[0]
     new = body_step(state, load_of(c, np.array([along, -along])), params(), (0.0,) * 3, DT)
     slower = (1.0 - DT * DRAG) * np.array(state[2])

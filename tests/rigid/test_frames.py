@@ -19,10 +19,10 @@ def test_motion_is_that_of_a_point_of_the_body_and_its_spin(rng):
     x, rates = frame_points(rng, (v, omega))
     a = rng.standard_normal(3)
     E = (x[1:] - x[0]).T
-    p, p_rate, found, axes, _ = motion(tuples(x), tuples(rates), tuple(a))
+    p, p_rate, spin, axes, _ = motion(tuples(x), tuples(rates), tuple(a))
     np.testing.assert_allclose(p, x[0] + E @ a, rtol=0, atol=8 * EPS)
     np.testing.assert_allclose(p_rate, v + np.cross(omega, E @ a), rtol=0, atol=30 * EPS)
-    np.testing.assert_allclose(found, omega, rtol=0, atol=30 * EPS)
+    np.testing.assert_allclose(spin, omega, rtol=0, atol=30 * EPS)
     np.testing.assert_allclose(np.array(axes).T, E, rtol=0, atol=4 * EPS)
 
 
@@ -46,7 +46,7 @@ def test_what_the_points_do_is_what_force_and_torque_do_to_their_motion(rng):
 
 
 def product(a, b):
-    return sum(float(np.vdot(one, two)) for one, two in zip(a, b, strict=True))
+    return sum(float(np.vdot(left, right)) for left, right in zip(a, b, strict=True))
 
 
 def test_tangents_and_adjoints_are_transposes_and_match_differences(rng):
@@ -58,9 +58,9 @@ def test_tangents_and_adjoints_are_transposes_and_match_differences(rng):
         return motion(tuples(x + s * tan_x), tuples(v + s * tan_v), tuple(a + s * tan_a))
 
     tan = motion_jvp(tuples(x), tuples(v), tuple(a), tuples(tan_x), tuples(tan_v), tuple(tan_a))
-    for ahead, behind, own in zip(moved(h), moved(-h), tan, strict=True):
+    for ahead, behind, tangent in zip(moved(h), moved(-h), tan, strict=True):
         slope = (np.array(ahead) - np.array(behind)) / (2 * h)
-        np.testing.assert_allclose(slope, own, rtol=0, atol=1e-8)
+        np.testing.assert_allclose(slope, tangent, rtol=0, atol=1e-8)
     adj = (vector(rng), vector(rng), vector(rng), tuple(vector(rng) for _ in range(3)))
     E, D = (tuples(y[1:] - y[0]) for y in (x, v))
     adj_x, adj_v, adj_a = motion_vjp(E, D, tuple(a), adj)

@@ -20,7 +20,7 @@ def test_it_is_what_the_equations_say(rng):
     c, f = rng.normal(size=(2, 5, 3))
     e_v, e_w = body_balance(state, end, load_of(c, f), params(), GRAVITY, DT)
     (_, _, v, omega), (_, r, v_end, omega_end) = (
-        [np.array(part) for part in one] for one in (state, end)
+        [np.array(vector) for vector in motion] for motion in (state, end)
     )
     inertia, R = rigid.tensor(INERTIA), rigid.matrix(r)
     force = f.sum(axis=0) + MASS * (np.array(GRAVITY) - DRAG * v_end)

@@ -64,11 +64,11 @@ def test_completed_states_are_those_that_a_step_makes(scene, dtype, threads):
     fields = stepper.allocate(10)
     stepper.load(scene[1], fields, 0)
     stepper.advance(0, np.arange(10), fields)
-    found = tuple(part.copy() for part in fields)
-    for part in found[:2]:
-        part[:] = np.nan
-    stepper.complete(np.arange(10), found)
-    for ours, theirs in zip(found, fields, strict=True):
+    completed = tuple(array.copy() for array in fields)
+    for array in completed[:2]:
+        array[:] = np.nan
+    stepper.complete(np.arange(10), completed)
+    for ours, theirs in zip(completed, fields, strict=True):
         assert ours.size
         np.testing.assert_array_equal(ours, theirs)
 

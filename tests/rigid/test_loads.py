@@ -68,12 +68,12 @@ def test_points_and_vertices_are_pushed_as_the_reference_does(rng):
         out = out + external.forces(k, bodies.n_points, [1, 11], vertices.force)
         return out[bodies.point_ptr[b] : bodies.point_ptr[b + 1]]
 
-    states = [[part[b] for part in vars(start).values()][:4] for b in range(2)]
+    states = [[array[b] for array in vars(start).values()][:4] for b in range(2)]
     arms = [bodies.arms[:9], bodies.arms[9:]]
     weights = [(m, INERTIA, 0.0) for m in (0.7, 0.5)]
     (end,) = rigid.rollout(states, arms, weights, pushes, np.zeros(3), DT, N_STEPS, [N_STEPS])
     for b in range(2):
-        for got, part in zip(vars(ours).values(), end[b], strict=False):
+        for got, expected in zip(vars(ours).values(), end[b], strict=False):
             np.testing.assert_allclose(got[0, b], part, rtol=0, atol=1e-13)
 
 
@@ -93,14 +93,14 @@ def test_every_obstacle_treats_vertices_as_it_treats_nodes(rng, obstacle):
     model = Model(forces={"it": obstacle(acts_on="block", **law)}, bodies={"block": bodies})
     start = BodyState([0.1, 0.15, 0.2], [0.1, 0, 0.05, 1], [0.3, -0.5, 0.2], [1.0, 2.0, -1.0])
     end = rollout(model, State(bodies={"block": start}), DT, 1).bodies["block"]
-    body = [part[0] for part in vars(start).values()][:4]
+    body = [array[0] for array in vars(start).values()][:4]
     x, v = rigid.points(body, bodies.arms)
     free = Model(np.ones(8), {"it": obstacle(**law)}, gravity=(0, 0, 0))
     forces = (rollout(free, State(x, v), DT, 1).v[0] - v) / DT
     assert 0 < (np.abs(forces).max(axis=1) > 0).sum() < 8
     after = rigid.step(body, forces, bodies.arms, (2.0, INERTIA, 0.0), model.gravity, DT)
-    for got, part in zip(vars(end).values(), after, strict=True):
-        np.testing.assert_allclose(got[0, 0], part, rtol=0, atol=1e-12)
+    for got, expected in zip(vars(end).values(), after, strict=True):
+        np.testing.assert_allclose(got[0, 0], expected, rtol=0, atol=1e-12)
 
 
 def test_the_gradient_of_a_force_has_its_shape_and_no_other_body_feels_it(rng):

@@ -35,18 +35,18 @@ def test_a_step_in_pieces_is_that_of_whole_bodies(rng):
     of_nodes = np.zeros(5, int), np.full((N_NODES, 2), -1)
     nodes = Nodes(np.zeros(N_NODES), np.zeros((1, 3)), *lists, *lists, *of_nodes)
     before = States(*np.zeros((2, N_ROWS, 3)), rng.normal(size=(2, 13)))
-    found = []
-    for own in (whole, pieces):
+    ends = []
+    for cut in (whole, pieces):
         after = States(*np.zeros((2, N_ROWS, 3)), np.zeros((2, 13)))
         for thread in (2, 0, 1):
-            sum_pieces(thread, 3, bodies, own, nodes, slots)
+            sum_pieces(thread, 3, bodies, cut, nodes, slots)
         for b in range(2):
-            assert step_body(b, DT, (0.1, -9.8, 0.2), nodes, bodies, own, slots, before, after) == 0
+            assert step_body(b, DT, (0.1, -9.8, 0.2), nodes, bodies, cut, slots, before, after) == 0
         for thread in (1, 2, 0):
-            place_pieces(thread, 3, bodies, own, after)
-        found.append(after)
-    for one, other in zip(*found, strict=True):
-        np.testing.assert_allclose(one, other, rtol=0, atol=1e-12)
-    assert np.abs(found[1].x[N_NODES:]).min() > 0
-    placed = rigid.points(np.split(found[1].p[0], (3, 7, 10)), arms[: SIZES[0]])
-    np.testing.assert_allclose(found[1].x[N_NODES : ptr[1]], placed[0], rtol=0, atol=1e-12)
+            place_pieces(thread, 3, bodies, cut, after)
+        ends.append(after)
+    for of_whole, of_pieces in zip(*ends, strict=True):
+        np.testing.assert_allclose(of_whole, of_pieces, rtol=0, atol=1e-12)
+    assert np.abs(ends[1].x[N_NODES:]).min() > 0
+    placed = rigid.points(np.split(ends[1].p[0], (3, 7, 10)), arms[: SIZES[0]])
+    np.testing.assert_allclose(ends[1].x[N_NODES : ptr[1]], placed[0], rtol=0, atol=1e-12)

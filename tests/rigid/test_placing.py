@@ -20,14 +20,14 @@ def test_points_are_where_the_reference_has_them_and_move_so(rng):
     )
     x, v = point_states(bodies, states)
     for f, b in np.ndindex(3, 2):
-        own = slice(*bodies.point_ptr[b : b + 2])
-        body = [part[f, b] for part in vars(states).values()]
-        for ours, theirs in zip((x, v), rigid.points(body, bodies.arms[own]), strict=True):
-            np.testing.assert_allclose(ours[f, own], theirs, rtol=0, atol=1e-13)
+        rows = slice(*bodies.point_ptr[b : b + 2])
+        body = [array[f, b] for array in vars(states).values()]
+        for ours, theirs in zip((x, v), rigid.points(body, bodies.arms[rows]), strict=True):
+            np.testing.assert_allclose(ours[f, rows], theirs, rtol=0, atol=1e-13)
     np.testing.assert_array_equal(x[:, bodies.hull], vertices(bodies, states))
     middle = bodies.point_row("middle")
     np.testing.assert_array_equal(x[:, middle], states.position[:, 0])
     np.testing.assert_array_equal(v[:, middle], states.velocity[:, 0])
-    one = RigidBodies(box(), mass=1.0)
+    single = RigidBodies(box(), mass=1.0)
     with pytest.raises(ValueError, match=r"`poses` must have positions \(n_frames, 1, 3\)"):
-        point_states(one, states)
+        point_states(single, states)

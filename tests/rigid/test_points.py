@@ -119,7 +119,7 @@ def pushed(bodies, slots, p, f, direction):
     p_new, x, v = stepped(bodies, slots, p, f)
     before, after = States(x, v, p), States(x, v, p_new)
     tan_x, tan_v = np.zeros((2, N_ROWS, 3))
-    tan_before, tan_after = (States(tan_x, tan_v, own) for own in (tan_p, np.zeros_like(p)))
+    tan_before, tan_after = (States(tan_x, tan_v, tan_bodies) for tan_bodies in (tan_p, np.zeros_like(p)))
     tan = vector(bodies=tan_params, arms=tan_arms)
     work = TangentWork(write(f), write(tan_f), None)
     for b in range(2):
@@ -146,8 +146,8 @@ def test_the_tangent_of_a_step_is_the_central_difference(rng, bodies, slots, dir
         at(step), at(-step), pushed(bodies, slots, p, f, direction), strict=True
     ):
         rows = slice(N_NODES if len(tangent) > 2 else 0, None)
-        found = (ahead[rows] - behind[rows]) / (2 * step)
-        np.testing.assert_allclose(tangent[rows], found, atol=1e-8)
+        difference = (ahead[rows] - behind[rows]) / (2 * step)
+        np.testing.assert_allclose(tangent[rows], difference, atol=1e-8)
 
 
 def test_a_step_and_the_points_before_it_are_undone_as_the_tangent_says(
@@ -172,10 +172,10 @@ def test_a_step_and_the_points_before_it_are_undone_as_the_tangent_says(
     for b in range(2):
         undo_body_step(b, DT, nodes, bodies, work, p, adj)
         add_points(b, nodes, bodies, work, p, adj)
-    parts = (adj.p * tan_p, work.adj_f * tan_f, adj.bodies * tan_params, adj.gravity * tan_g)
-    parts += (adj.arms * tan_arms,)
-    assert left == pytest.approx(sum(part.sum() for part in parts), rel=1e-12)
-    assert all(np.abs(part).sum() > 0 for part in parts)
+    products = (adj.p * tan_p, work.adj_f * tan_f, adj.bodies * tan_params, adj.gravity * tan_g)
+    products += (adj.arms * tan_arms,)
+    assert left == pytest.approx(sum(terms.sum() for terms in products), rel=1e-12)
+    assert all(np.abs(terms).sum() > 0 for terms in products)
 
 
 def placed_tangents(bodies, p, tan_p, tan_arms):
@@ -186,7 +186,7 @@ def placed_tangents(bodies, p, tan_p, tan_arms):
         state = np.split(p[b] + 1e-30j * tan_p[b], (3, 7, 10))
         c = (arms + 1e-30j * tan_arms)[ptr[b] - N_NODES : ptr[b + 1] - N_NODES]
         rows = slice(ptr[b], ptr[b + 1])
-        x[rows], v[rows] = (part.imag / 1e-30 for part in rigid.points(state, c))
+        x[rows], v[rows] = (array.imag / 1e-30 for array in rigid.points(state, c))
     return x, v
 
 

@@ -24,7 +24,7 @@ def poses(rng, n_bodies=2, dtype=np.float64):
     r = rng.standard_normal((N_FRAMES, n_bodies, 4))
     r /= np.linalg.norm(r, axis=-1, keepdims=True)
     x, v, omega = rng.standard_normal((3, N_FRAMES, n_bodies, 3))
-    return BodyTrajectory(*(part.astype(dtype) for part in (x, r, v, omega)))
+    return BodyTrajectory(*(array.astype(dtype) for array in (x, r, v, omega)))
 
 
 def test_vertices_are_turned_and_shifted_and_named_points_are_none(rng, bodies):
@@ -78,8 +78,8 @@ def test_a_body_starts_at_its_nominal_rotation_turned_about_world_axes(rng):
     theta, nominal = rng.standard_normal((2, 3)), rng.standard_normal((2, 4))
     state = BodyState(np.zeros((2, 3)), nominal, rotation=theta)
     theirs = Rotation.from_rotvec(theta) * Rotation.from_quat(nominal)
-    found = Rotation.from_quat(state.pack()[:, 3:7])
-    np.testing.assert_allclose(found.as_matrix(), theirs.as_matrix(), rtol=0, atol=1e-15)
+    ours = Rotation.from_quat(state.pack()[:, 3:7])
+    np.testing.assert_allclose(ours.as_matrix(), theirs.as_matrix(), rtol=0, atol=1e-15)
     for b in range(2):
         unit = nominal[b] / np.linalg.norm(nominal[b])
         exact = rigid.product(rigid.exponential(theta[b] / 2), unit)

@@ -38,7 +38,7 @@ def test_what_is_kept_changes_no_bit(rng, nothing_kept, look, blend):
     args = (scene, camera(), rasterizer, vertices, SIZE)
     kept_one = record_images(*args, threads=1)
     kept_two = record_images(*args, threads=2)
-    assert all(found is not None for found in [*kept_one.drawing.kept, *kept_two.drawing.kept])
+    assert all(fragments is not None for fragments in [*kept_one.drawing.kept, *kept_two.drawing.kept])
     nothing_kept()
     again = record_images(*args, threads=1)
     assert again.drawing.kept == [None, None]
@@ -51,9 +51,9 @@ def test_what_is_kept_changes_no_bit(rng, nothing_kept, look, blend):
     for record in (kept_one, kept_two):
         np.testing.assert_array_equal(record.images, again.images)
         np.testing.assert_array_equal(record.jvp(tangents), pushed)
-        found = record.vjp(adj)
+        gradients = record.vjp(adj)
         for path, gradient in expected.items():
-            np.testing.assert_array_equal(found[path], gradient, err_msg=path)
+            np.testing.assert_array_equal(gradients[path], gradient, err_msg=path)
     assert any(np.abs(gradient).max() > 0 for gradient in expected.values())
 
 
@@ -73,9 +73,9 @@ def test_what_is_kept_changes_no_bit_of_depth_normals_and_masks(rng, nothing_kep
     for name, image in again.images.items():
         np.testing.assert_array_equal(kept.images[name], image)
         np.testing.assert_array_equal(pushed[name], pushed_again[name])
-    found = kept.vjp(adj)
+    gradients = kept.vjp(adj)
     for path, gradient in expected.items():
-        np.testing.assert_array_equal(found[path], gradient, err_msg=path)
+        np.testing.assert_array_equal(gradients[path], gradient, err_msg=path)
 
 
 def test_the_arrays_of_a_block_begin_lines_of_the_cache_and_share_no_byte():

@@ -55,13 +55,13 @@ def test_what_light_does_not_reach_is_dark_at_every_pixel(rng, is_rounded):
     job = pack(scene, [camera()], soft(), vertices, (32, 32))[0]
     frame = setup_frame(job, 0)
     w = rng.dirichlet([0.5, 0.5, 0.5], 400)
-    found = []
+    is_reached = []
     for f in range(len(job.scene.faces)):
         lit, mirrored = (c.max() > 0.0 for c in cosines(frame, job.scene, f, w, is_rounded))
-        found.append((is_rounded and (lit or mirrored), mirrored))
-    found, reach = np.array(found), frame.faces.reach
-    assert not (found & ~reach).any()
-    assert (found != reach).mean() < 0.1  # the bounds are near
+        is_reached.append((is_rounded and (lit or mirrored), mirrored))
+    is_reached, reach = np.array(is_reached), frame.faces.reach
+    assert not (is_reached & ~reach).any()
+    assert (is_reached != reach).mean() < 0.1  # the bounds are near
     assert 0.2 < reach[:, SHINY].mean() < 0.8
     assert reach[:, CURVED].mean() < 0.95
 
@@ -100,9 +100,9 @@ def paths_taken(scene, view, vertices):
     job = pack(scene, [view], soft(), vertices, (40, 40))[0]
     faces = setup_frame(job, 0).faces
     drawn = np.flatnonzero(faces.box[:, 0] < faces.box[:, 1])
-    paths, found = {path(f, faces, job.scene) for f in drawn}, faces.reach[drawn]
+    paths, reach = {path(f, faces, job.scene) for f in drawn}, faces.reach[drawn]
     reach_all(job.scene, faces)
-    return paths, (found < faces.reach[drawn]).any(axis=1).sum()
+    return paths, (reach < faces.reach[drawn]).any(axis=1).sum()
 
 
 def assert_nothing_is_missed(monkeypatch, scene, view, vertices):

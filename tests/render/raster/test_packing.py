@@ -49,14 +49,14 @@ def test_a_scene_keeps_what_it_packed_last_and_a_changed_copy_nothing(rng):
         longer = {name: np.concatenate([x, x[: 1 + more % 4]]) for name, x in vertices.items()}
         mesh = replace(scene.objects["right"], vertex_colors=None)
         jobs.append((Scene({"left": mesh, "right": mesh}), longer))
-    own = jobs[0][0]
+    kept_scene = jobs[0][0]
     for _, longer in jobs:
-        pack(own, [camera()], soft(), longer, SIZE)
-    assert len(vars(own)[PACKED]) == MOST_PACKED
-    (first,), (again,) = (pack(own, [camera()], soft(seamless=True), longer, SIZE) for _ in "ab")
+        pack(kept_scene, [camera()], soft(), longer, SIZE)
+    assert len(vars(kept_scene)[PACKED]) == MOST_PACKED
+    (first,), (again,) = (pack(kept_scene, [camera()], soft(seamless=True), longer, SIZE) for _ in "ab")
     assert first.edges is again.edges
     assert len(first.edges.number) == 8
-    assert PACKED not in vars(replace(own, lights={}))
+    assert PACKED not in vars(replace(kept_scene, lights={}))
 
 
 def test_a_scene_of_ones_own_class_is_packed_too(rng):
@@ -75,15 +75,15 @@ def test_nothing_writes_to_what_is_packed_once(rng, look):
     args = (look(scene), camera(), soft(sigma=1e-2, supersample=2), vertices, SIZE)
     (job,) = pack(args[0], [camera()], *args[2:])
     packed = (*job.scene, *job.corners, *job.edges)
-    before = [part.copy() for part in packed]
+    before = [array.copy() for array in packed]
     images = record_images(*args)
     gradient = images.vjp(np.ones_like(images.images))
     images.jvp({path: np.ones_like(value) for path, value in gradient.items()})
     outputs = record_outputs(*args)
     outputs.vjp({name: np.ones_like(value) for name, value in outputs.images.items()})
     outputs.jvp({path: np.ones_like(value) for path, value in gradient.items()})
-    for found, expected in zip(packed, before, strict=True):
-        np.testing.assert_array_equal(found, expected)
+    for array, expected in zip(packed, before, strict=True):
+        np.testing.assert_array_equal(array, expected)
 
 
 def test_what_was_packed_goes_with_its_scene(rng):

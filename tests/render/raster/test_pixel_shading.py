@@ -85,16 +85,16 @@ def mean(corners):
 
 
 def test_a_pixel_is_shaded_by_the_mean_normal_the_mean_colour_and_from_the_mean_place():
-    found = color(W, NORMALS, TOWARDS, scene(COLORS, *MATERIAL, *LIGHTS))
+    rgb = color(W, NORMALS, TOWARDS, scene(COLORS, *MATERIAL, *LIGHTS))
     expected = by_hand(mean(NORMALS), mean(TOWARDS), mean(COLORS))
     assert np.all(expected > np.array(AMBIENT) * mean(COLORS))
-    np.testing.assert_allclose(found, expected, rtol=1e-14)
+    np.testing.assert_allclose(rgb, expected, rtol=1e-14)
 
 
 def test_a_face_with_one_normal_has_it_at_every_pixel():
-    found = color(W, NORMALS, TOWARDS, scene(COLORS, *MATERIAL, *LIGHTS, rounded=False))
+    rgb = color(W, NORMALS, TOWARDS, scene(COLORS, *MATERIAL, *LIGHTS, rounded=False))
     expected = by_hand(NORMALS[0], mean(TOWARDS), mean(COLORS))
-    np.testing.assert_allclose(found, expected, rtol=1e-14)
+    np.testing.assert_allclose(rgb, expected, rtol=1e-14)
 
 
 def test_without_a_highlight_the_place_of_the_eye_does_not_matter():
@@ -127,15 +127,15 @@ def test_the_twins_of_the_colour_of_a_pixel_are_its_derivatives(rng, in_sky, rou
 
     def vjp(a, adj):
         primal, shading = seen(a[3], a[4:]), corners(Faces, a)
-        own, slots = zeros(primal), np.zeros((1, 36))
+        adjoints, slots = zeros(primal), np.zeros((1, 36))
         light = face_light(0, shading, primal)
         records = empty_records(np, 0, np.float64)
         adj_w, adj_s, shared = pixel_color_vjp(
-            0, a[0], light, shading, primal, adj, own, 0, records, 0
+            0, a[0], light, shading, primal, adj, adjoints, 0, records, 0
         )
         for at, adj_corner in zip((9, 18, 27), shared, strict=True):
             write_corners(slots, 0, at, add_corners(no_corners(0.0), a[0], adj_corner))
-        face_light_vjp(0, light, primal, adj_s, own, 0, slots, 0)
+        face_light_vjp(0, light, primal, adj_s, adjoints, 0, slots, 0)
         names = ("ambient", "diffuse", "specular", "shininess", "directions", "lights")
         return (
             adj_w,
@@ -143,7 +143,7 @@ def test_the_twins_of_the_colour_of_a_pixel_are_its_derivatives(rng, in_sky, rou
             tuple(slots[0, 27:]),
             tuple(slots[0, 9:18]),
             *(
-                tuple(np.ravel(getattr(own, name)))
+                tuple(np.ravel(getattr(adjoints, name)))
                 for name in (("harmonics",) if in_sky else names)
             ),
         )

@@ -35,9 +35,9 @@ def test_the_slopes_of_the_power_that_vectorise_are_its_slopes(dtype):
     eps = np.finfo(dtype).eps
     for p in (0.7, 1.0, 32.0):
         for c in np.concatenate([np.logspace(-6, 0, 50), 1 - np.logspace(-6, -1, 20)]):
-            found = power_slopes_vector(dtype(c), dtype(p))
+            slopes = power_slopes_vector(dtype(c), dtype(p))
             expected = power_slopes(float(dtype(c)), p)
-            np.testing.assert_allclose(found, expected, rtol=500 * p * eps, atol=4 * eps)
+            np.testing.assert_allclose(slopes, expected, rtol=500 * p * eps, atol=4 * eps)
     assert power_slopes_vector(dtype(-0.5), dtype(2.0)) == (0.0, 0.0, 0.0)
 
 
@@ -65,10 +65,10 @@ def given_fragments(rng, look, rasterizer):
     return job, frame, fragments, adj, each_tile()
 
 
-def is_near(found, expected):
+def is_near(sums, expected):
     """Whether the same terms were added, in whatever order: some hundred roundings."""
     scale = np.abs(expected).max(initial=0.0)
-    np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-12 * scale)
+    np.testing.assert_allclose(sums, expected, rtol=0.0, atol=1e-12 * scale)
 
 
 @pytest.mark.parametrize("blend", [Over(), Softmax(), Hard()])
@@ -110,10 +110,10 @@ def test_blocks_of_pixels_add_up_to_what_each_one_adds(rng, look):
                 slots[n].pairs[pair] = 0.0
                 args = (k, f, job.scene, frame.faces, job.settings, fragments, adj, pair)
                 of_pairs[n](*args, slots[n].pairs)  # with depths in blocks, without in the other
-                own = ShadeParts(*(part[tile] for part in slots[n].parts))
+                tile_parts = ShadeParts(*(per_tile[tile] for per_tile in slots[n].parts))
                 row = job.scene.owner[f]
                 body(
-                    k, f, job.scene, frame.faces, fragments, adj, pair, slots[n].pairs, own, row,
+                    k, f, job.scene, frame.faces, fragments, adj, pair, slots[n].pairs, tile_parts, row,
                     records[n], 0,
                 )  # fmt: skip
             q = slice(fragments.pair[k], fragments.pair[k + 1])
@@ -127,8 +127,8 @@ def test_blocks_of_pixels_add_up_to_what_each_one_adds(rng, look):
             is_near(records[1].values[:, q], records[0].values[:, q])
             n_checked += q.stop - q.start
     assert n_checked > 1000
-    for found, expected in zip(slots[1].parts, slots[0].parts, strict=True):
-        is_near(found, expected)
+    for sums, expected in zip(slots[1].parts, slots[0].parts, strict=True):
+        is_near(sums, expected)
     assert np.abs(slots[0].parts.harmonics if look is in_a_sky else slots[0].parts.lights).max() > 0
 
 

@@ -25,7 +25,7 @@ def no_rooms():
 
 def arrays_in(room):
     """Every array of a room."""
-    return [room] if isinstance(room, np.ndarray) else [a for part in room for a in arrays_in(part)]
+    return [room] if isinstance(room, np.ndarray) else [a for inner in room for a in arrays_in(inner)]
 
 
 def spoil_rooms():
@@ -52,8 +52,8 @@ def test_what_is_left_over_in_a_room_changes_nothing(rng, blend, look):
     assert spoil_rooms() > 20
     again = drawn_and_undone(record_images(*args, threads=1), np.random.default_rng(2))
     assert all(np.abs(value).max() > 0 for value in fresh[:2])
-    for found, expected in zip(again, fresh, strict=True):
-        np.testing.assert_array_equal(found, expected)
+    for repeated, expected in zip(again, fresh, strict=True):
+        np.testing.assert_array_equal(repeated, expected)
 
 
 def test_what_is_left_over_changes_no_layer(rng):
@@ -69,8 +69,8 @@ def test_what_is_left_over_changes_no_layer(rng):
 
     fresh = pulled_back()
     assert spoil_rooms() > 40
-    for found, expected in zip(pulled_back(), fresh, strict=True):
-        np.testing.assert_array_equal(found, expected)
+    for repeated, expected in zip(pulled_back(), fresh, strict=True):
+        np.testing.assert_array_equal(repeated, expected)
 
 
 def test_a_thread_has_one_room_that_grows_and_is_its_own():
@@ -108,9 +108,9 @@ def test_fragments_without_a_texture_leave_no_record_of_texels(rng, look, monkey
         return records
 
     monkeypatch.setattr("adjoint.render.raster.frames.empty_records", spoilt)
-    one, two = (record_images(*args, threads=n) for n in (1, 2))
-    adj = rng.normal(size=one.images.shape)
-    alone, shared = one.vjp(adj), two.vjp(adj)
+    serial, threaded = (record_images(*args, threads=n) for n in (1, 2))
+    adj = rng.normal(size=serial.images.shape)
+    alone, shared = serial.vjp(adj), threaded.vjp(adj)
     assert np.abs(alone["right.texels"]).max() > 0
     for path, expected in alone.items():
         np.testing.assert_array_equal(shared[path], expected, err_msg=path)

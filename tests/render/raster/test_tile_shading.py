@@ -52,8 +52,8 @@ def test_the_power_that_vectorises_is_the_power(dtype):
     logs = np.array([log_vector(number) for number in c])
     np.testing.assert_allclose(logs, np.log(c.astype(float)), rtol=2 * eps, atol=1e-17)
     for p in (0.7, 1.0, 32.0):
-        found = np.array([power_vector(number, dtype(p)) for number in c])
+        powers = np.array([power_vector(number, dtype(p)) for number in c])
         exact = c.astype(float) ** p
-        assert np.abs(found - exact).max() <= 4 * eps
-        np.testing.assert_allclose(found, exact, rtol=80 * p * eps, atol=np.finfo(dtype).tiny)
+        assert np.abs(powers - exact).max() <= 4 * eps
+        np.testing.assert_allclose(powers, exact, rtol=80 * p * eps, atol=np.finfo(dtype).tiny)
     assert power_vector(dtype(-0.5), dtype(2.0)) == power_vector(dtype(0.0), dtype(2.0)) == 0.0

@@ -88,14 +88,14 @@ def test_a_sum_of_normals_that_is_rounding_is_no_normal_and_has_no_slope(rng, dt
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("size", [3e-9, 1.0, 7e5])
 def test_a_sum_counts_from_sixteen_roundings_of_its_size_on(dtype, size):
-    zero, one, size, eps = dtype(0), dtype(1), dtype(size), np.finfo(dtype).eps
-    adj = (one, one, one)
+    zero, unit, size, eps = dtype(0), dtype(1), dtype(size), np.finfo(dtype).eps
+    adj = (unit, unit, unit)
     large, small = ((dtype(k) * eps * size, zero, zero) for k in (16, 2))
     assert unit_sum(large, size)[0] == pytest.approx((1, 0, 0), rel=float(eps))
     assert unit_sum(small, size) == ((0, 0, 0), 0)
     assert unit_sum_vjp(large, size, adj)[1] > 0
     assert unit_sum_vjp(small, size, adj) == (0, 0, 0)
-    if size == one:
+    if size == unit:
         assert unit_mean(large)[0] == (1, 0, 0)
         assert unit_mean(small) == ((0, 0, 0), 0)
         assert unit_mean_vjp(small, adj) == (0, 0, 0)

@@ -65,10 +65,10 @@ def make_film(rng, kind):
 def fit(film, theta, n_frames=None):
     """Return the optimum of the first frames."""
     target, times = film[:n_frames].ravel(), TIMES[:n_frames]
-    found = least_squares(
+    optimum = least_squares(
         lambda at: predict(at, times) - target,
         theta,
         jac=lambda at: jacobian(at, times),  # pyright: ignore[reportArgumentType]
         max_nfev=20,
     )
-    return found.x
+    return optimum.x

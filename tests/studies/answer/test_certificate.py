@@ -132,7 +132,7 @@ def test_the_sweep_that_passes_after_others_is_told(monkeypatch):
 
 
 def test_a_sweep_draws_each_point_once_if_it_may_keep_its_images(monkeypatch):
-    problem, drawn, found = made("beam", *TOYS["beam"]).problem, [], []
+    problem, drawn, sweeps = made("beam", *TOYS["beam"]).problem, [], []
     images, theta = type(problem).predicted_rows, problem.parameters.start
     monkeypatch.setattr(
         type(problem),
@@ -144,6 +144,6 @@ def test_a_sweep_draws_each_point_once_if_it_may_keep_its_images(monkeypatch):
         drawn.clear()
         test, left_out = certificates._sweep(problem, theta, np.array([0.6, 0.8]), 1e-3)
         assert (len(set(drawn)) == len(drawn)) == (most > 0)
-        found.append((test.to_dict(), left_out))
-    assert found[0] == found[1]
-    assert found[0][0]["passed"]
+        sweeps.append((test.to_dict(), left_out))
+    assert sweeps[0] == sweeps[1]
+    assert sweeps[0][0]["passed"]

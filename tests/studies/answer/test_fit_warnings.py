@@ -30,10 +30,10 @@ def images_off(rng, body, behind, noise):
 
 @pytest.mark.parametrize(("body", "behind"), [((0.1, 0.0, -0.05), 0.0), (0.0, (0.2, 0.2, 0.2))])
 def test_a_look_that_is_off_is_named(rng, body, behind):
-    found = offset(*images_off(rng, body, behind, 0.02))
-    np.testing.assert_allclose(found["body"], np.broadcast_to(body, 3), atol=0.01)
-    np.testing.assert_allclose(found["background"], np.broadcast_to(behind, 3), atol=0.01)
-    (line,) = fit_warnings(result(offset=found))
+    offsets = offset(*images_off(rng, body, behind, 0.02))
+    np.testing.assert_allclose(offsets["body"], np.broadcast_to(body, 3), atol=0.01)
+    np.testing.assert_allclose(offsets["background"], np.broadcast_to(behind, 3), atol=0.01)
+    (line,) = fit_warnings(result(offset=offsets))
     assert "of the residual is a constant: the fit differs in RGB by (" in line
     assert "light, colours or background do not fit the images" in line
 
@@ -43,8 +43,8 @@ def test_noise_and_motion_and_a_perfect_fit_are_no_matter_of_the_look(rng):
     faint = offset(*images_off(rng, 1e-4, 1e-4, 0.0))  # all of it constant, and invisible
     exact = offset(*images_off(rng, 0.0, 0.0, 0.0))
     assert exact == NO_OFFSET
-    for found in (noisy, faint, exact):
-        assert fit_warnings(result(offset=found)) == []
+    for offsets in (noisy, faint, exact):
+        assert fit_warnings(result(offset=offsets)) == []
 
 
 def test_a_silhouette_has_no_colour_to_be_off(rng):

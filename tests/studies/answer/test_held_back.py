@@ -25,16 +25,16 @@ def test_wrong_appearance_is_subtracted_and_wrong_motion_is_not():
 def test_each_frame_has_the_look_of_what_is_observed_then():
     """A still picture at the start, beside a film, is no look of the film's later frames."""
     wrong = np.array([6.0, *(1.0 + 0.5 * STILL[1:])])
-    found = explained(wrong, STILL, appearance=np.array([6.0, 1.0, 1.0, 1.0, 1.0, 1.0]))
-    assert found is not None
-    assert found.unexplained == pytest.approx(0.5)
+    explanation = explained(wrong, STILL, appearance=np.array([6.0, 1.0, 1.0, 1.0, 1.0, 1.0]))
+    assert explanation is not None
+    assert explanation.unexplained == pytest.approx(0.5)
 
 
 def test_frames_that_were_held_back_are_judged_by_the_fit_of_the_others():
-    found = explained(np.array([0.0, 0, 0, 0, 5.0, 5.0]), STILL, n_fitted=4)
-    assert found is not None
-    assert found.predicted_unexplained == pytest.approx(5.0 / STILL[1:].mean())
-    assert found.held_back == 2
+    explanation = explained(np.array([0.0, 0, 0, 0, 5.0, 5.0]), STILL, n_fitted=4)
+    assert explanation is not None
+    assert explanation.predicted_unexplained == pytest.approx(5.0 / STILL[1:].mean())
+    assert explanation.held_back == 2
 
 
 def test_without_motion_nothing_is_said():

@@ -12,12 +12,12 @@ def judged(goal=None, status=Status.CONVERGED, *, falls=False, loss=1.0, **measu
 
 
 def test_a_goal_is_reached_where_all_bars_are_held():
-    found = judged(cover=0.93, distance=0.09, gain=1.0)
-    assert found.kind == "reached"
-    assert found.is_found
-    assert "0.93" in found.reason
-    assert "0.09 m" in found.reason
-    assert found.numbers["thresholds"] == {"distance": 0.1, "cover": 0.9}
+    verdict = judged(cover=0.93, distance=0.09, gain=1.0)
+    assert verdict.kind == "reached"
+    assert verdict.is_found
+    assert "0.93" in verdict.reason
+    assert "0.09 m" in verdict.reason
+    assert verdict.numbers["thresholds"] == {"distance": 0.1, "cover": 0.9}
     assert judged(cover=0.93).kind == "reached"  # a picture of one's own has no centre
 
 
@@ -25,9 +25,9 @@ def test_a_goal_is_reached_where_all_bars_are_held():
     "measured", [{"cover": 0.89, "distance": 0.0}, {"cover": 1.0, "distance": 0.11}]
 )
 def test_a_goal_that_is_not_reached_is_not_green(measured):
-    found = judged(**measured)
-    assert found.kind == "not reached"
-    assert not found.is_found
+    verdict = judged(**measured)
+    assert verdict.kind == "not reached"
+    assert not verdict.is_found
     assert judged(status=Status.MAX_EVALUATIONS, falls=True, **measured).kind == (
         "search not finished"
     )
@@ -47,11 +47,11 @@ def test_who_is_told_states_is_judged_by_the_distance_alone():
 
 def test_a_goal_that_is_meant_to_be_out_of_reach_is_judged_by_the_gain_alone():
     far = Goal(gain=0.6)
-    found = judged(far, cover=0.1, distance=1.3, gain=0.7)
-    assert found.kind == "reached"
-    assert "0.7 m nearer" in found.reason
-    assert "out of reach" in found.reason
-    assert found.numbers["thresholds"] == {"gain": 0.6}
+    verdict = judged(far, cover=0.1, distance=1.3, gain=0.7)
+    assert verdict.kind == "reached"
+    assert "0.7 m nearer" in verdict.reason
+    assert "out of reach" in verdict.reason
+    assert verdict.numbers["thresholds"] == {"gain": 0.6}
     assert judged(far, cover=0.1, distance=1.5, gain=0.5).kind == "not reached"
     assert judged(far, cover=0.95).kind == "not reached"  # of a picture no gain is known
     assert "centre is not known" in judged(far, cover=0.95).reason

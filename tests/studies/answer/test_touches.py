@@ -25,8 +25,8 @@ def touching(shown, theta, step, name=FLOOR):
     """Penetration of the points of a contact at a step, by their numbers."""
     motion = shown.motion_at(theta)
     run = rollout(motion.system, motion.state, motion.dt, motion.n_steps, frames=[step])
-    own = contact_margins(motion.system, run)[name]
-    return dict(zip(own.nodes.tolist(), own.touch[0], strict=True))
+    margins = contact_margins(motion.system, run)[name]
+    return dict(zip(margins.nodes.tolist(), margins.touch[0], strict=True))
 
 
 def test_theta_may_move_as_far_as_the_nearest_touch_says(shown):
@@ -63,7 +63,7 @@ def test_of_two_bodies_too():
     assert touch.distance == pytest.approx(touch.depth / np.linalg.norm(slope), rel=1e-3)
     way = -np.sign(depth(theta)) * slope / np.linalg.norm(slope) * touch.distance
     events = events_between(shown, theta)
-    assert [events(theta + part * way) > 0 for part in (0.0, 0.98, 1.02)] == [False, False, True]
+    assert [events(theta + fraction * way) > 0 for fraction in (0.0, 0.98, 1.02)] == [False, False, True]
 
 
 def test_the_certificate_names_it_and_a_long_theta_is_looked_at_in_fewer_directions(

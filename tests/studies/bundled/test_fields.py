@@ -42,13 +42,13 @@ def file_of(name, *overrides, instance=0):
 @pytest.mark.parametrize("name", TOYS)
 def test_the_truth_is_found_to_rounding(tmp_path, name):
     file = file_of(name)
-    one = make_problem(file)
+    prepared = make_problem(file)
     with EvaluationProgress(file.search.max_evaluations) as progress:
-        solved = solve(one, file.search, RunFolder(tmp_path), progress)
+        solved = solve(prepared, file.search, RunFolder(tmp_path), progress)
     parameters = solved.problem.parameters
-    errors = one.truth.errors(parameters.paths, parameters.natural(solved.result.theta))
+    errors = prepared.truth.errors(parameters.paths, parameters.natural(solved.result.theta))
     assert errors.max() < 1e-9
-    assert one.truth.errors(parameters.paths, parameters.natural(parameters.start)).max() > 0.1
+    assert prepared.truth.errors(parameters.paths, parameters.natural(parameters.start)).max() > 0.1
     assert solved.verdict.kind is Kind.FOUND
 
 
@@ -86,9 +86,9 @@ def test_rigid_bodies_are_drawn_as_told(instance):
 
 
 def test_without_a_known_force_mass_and_contacts_scale_together():
-    one = make_problem(file_of("rigid-contact", "pushes.wind.force=[0.0, 0.0, 0.0]"))
-    theta = one.problem.parameters.theta(one.truth.flat(one.problem.parameters.paths))
-    _, jacobian = one.problem.residuals_and_jacobian(theta)
+    prepared = make_problem(file_of("rigid-contact", "pushes.wind.force=[0.0, 0.0, 0.0]"))
+    theta = prepared.problem.parameters.theta(prepared.truth.flat(prepared.problem.parameters.paths))
+    _, jacobian = prepared.problem.residuals_and_jacobian(theta)
     _, values, directions = np.linalg.svd(jacobian, full_matrices=False)
     assert values[-1] < 1e-10 * values[0]
     # logarithms of mass, stiffness, damping and slope of friction alike; friction is a ratio
@@ -99,7 +99,7 @@ def test_without_a_known_force_mass_and_contacts_scale_together():
 def test_a_curtain_thrown_in_another_way_has_another_film():
     file = file_of("cloth-velocity")
     still = replace(file, truth={"curtain.node_velocity": 0.0})
-    films = [make_problem(one).problem.targets for one in (file, still)]
+    films = [make_problem(scene).problem.targets for scene in (file, still)]
     assert np.abs(films[0] - films[1]).max() > 0.1
 
 

@@ -53,31 +53,31 @@ FAST = [(name, 0) for name in TOYS if name != "draped-cloth"]
 
 @pytest.mark.parametrize(("name", "instance"), [*FAST, ("bounce", 3), SLOW])
 def test_the_truth_is_found_to_rounding(tmp_path, name, instance):
-    one = made(name, *TOYS[name], instance=instance)
+    prepared = made(name, *TOYS[name], instance=instance)
     how = read_scene(BUNDLED / f"{name}.toml", TOYS[name]).search
     with EvaluationProgress(how.max_evaluations) as progress:
-        solved = solve(one, how, RunFolder(tmp_path), progress)
+        solved = solve(prepared, how, RunFolder(tmp_path), progress)
     parameters = solved.problem.parameters
-    errors = one.truth.errors(parameters.paths, parameters.natural(solved.result.theta))
+    errors = prepared.truth.errors(parameters.paths, parameters.natural(solved.result.theta))
     assert errors.max() < 1e-11
-    assert one.truth.errors(parameters.paths, parameters.natural(parameters.start)).min() > 0.01
+    assert prepared.truth.errors(parameters.paths, parameters.natural(parameters.start)).min() > 0.01
     assert solved.verdict.kind is Kind.FOUND
 
 
 def test_single_precision_ends_where_rounding_begins(tmp_path):
-    one = made("beam", *TOYS["beam"], dtype="float32")
+    prepared = made("beam", *TOYS["beam"], dtype="float32")
     how = read_scene(BUNDLED / "beam.toml", TOYS["beam"]).search
     with EvaluationProgress(how.max_evaluations) as progress:
-        solved = solve(one, how, RunFolder(tmp_path), progress)
+        solved = solve(prepared, how, RunFolder(tmp_path), progress)
     parameters = solved.problem.parameters
-    errors = one.truth.errors(parameters.paths, parameters.natural(solved.result.theta))
+    errors = prepared.truth.errors(parameters.paths, parameters.natural(solved.result.theta))
     assert 1e-9 < errors.max() < 1e-4  # of the states by 600 steps, and of the pixels
 
 
-def at_truth(one):
+def at_truth(prepared):
     """Theta of the hidden values."""
-    parameters = one.problem.parameters
-    return parameters.theta(one.truth.flat(parameters.paths))
+    parameters = prepared.problem.parameters
+    return parameters.theta(prepared.truth.flat(parameters.paths))
 
 
 @pytest.mark.parametrize(
@@ -90,8 +90,8 @@ def at_truth(one):
     ],
 )
 def test_a_ratio_is_all_that_shows(name, freed):
-    one = only(name, freed)
-    _, jacobian = one.problem.residuals_and_jacobian(at_truth(one))
+    prepared = only(name, freed)
+    _, jacobian = prepared.problem.residuals_and_jacobian(at_truth(prepared))
     slopes = np.asarray(jacobian)[: -jacobian.shape[1]]
     _, values, directions = np.linalg.svd(slopes, full_matrices=False)
     assert values[-1] < 1e-12 * values[0]  # rounding of 150 steps and of an image
@@ -100,8 +100,8 @@ def test_a_ratio_is_all_that_shows(name, freed):
 
 def test_length_and_gravity_are_both_seen():
     # the swing alone shows their ratio, the drawing the length itself
-    one = only("pendulum", ("rod.length", "world.gravity"))
-    _, jacobian = one.problem.residuals_and_jacobian(at_truth(one))
+    prepared = only("pendulum", ("rod.length", "world.gravity"))
+    _, jacobian = prepared.problem.residuals_and_jacobian(at_truth(prepared))
     values = np.linalg.svd(jacobian, compute_uv=False)
     assert values[-1] > 1e-2 * values[0]
 

@@ -54,7 +54,7 @@ def test_an_edge_in_millimetres_is_named(pictures):
 
 
 @pytest.mark.parametrize(
-    ("corners", "square", "part"),
+    ("corners", "square", "message"),
     [
         ("9x6", SQUARE, "shows no chessboard with 9 x 6 inner corners"),
         ("7", SQUARE, "`--corners` must be the inner corners as COLUMNSxROWS"),
@@ -65,10 +65,10 @@ def test_an_edge_in_millimetres_is_named(pictures):
         ("7x5", np.nan, "`--square` must be a length from"),
     ],
 )
-def test_bad_boards_give_one_clear_message(pictures, corners, square, part):
+def test_bad_boards_give_one_clear_message(pictures, corners, square, message):
     with pytest.raises(StudyError) as caught:
         camera_table(pictures, corners, square, "side")
-    assert part in str(caught.value)
+    assert message in str(caught.value)
 
 
 @pytest.mark.parametrize("name", ["a b", "", "é", "a]\n[bodies.x"])

@@ -157,7 +157,7 @@ def test_views_are_named_as_their_films(new):
 
 
 @pytest.mark.parametrize(
-    ("options", "texts"),
+    ("options", "excerpts"),
     [
         ("--mesh ball.vtu", ['kind = "soft" ', "guess: by the mesh", " tetrahedra"]),
         ("--mesh sheet.stl", ['kind = "cloth" ', "guess: by the mesh", "32 triangles"]),
@@ -190,11 +190,11 @@ def test_views_are_named_as_their_films(new):
         ("--urdf free.urdf --film film", ["[joints.a_b_to_world]", '"tip_joint.viscous_friction"']),
     ],
 )
-def test_the_file_says_what_there_is_and_can_be_drawn(new, options, texts):
+def test_the_file_says_what_there_is_and_can_be_drawn(new, options, excerpts):
     path, _ = new(options)
     text = path.read_text("utf-8")
-    for part in texts:
-        assert part in text
+    for excerpt in excerpts:
+        assert excerpt in text
     schema = Draft7Validator(json.loads(SCHEMA.read_text("utf-8")))
     assert [error.message for error in schema.iter_errors(tomllib.loads(text))] == []
     file = read_scene(path)

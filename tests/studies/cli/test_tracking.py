@@ -96,7 +96,7 @@ def test_what_leaves_the_picture_is_noted(tmp_path, film):
 
 
 @pytest.mark.parametrize(
-    ("options", "part"),
+    ("options", "message"),
     [
         ({}, "Give one of `--color"),
         ({"color": RED, "background": True}, "Give one of `--color"),
@@ -119,10 +119,10 @@ def test_what_leaves_the_picture_is_noted(tmp_path, film):
         ({"background": True, "hue": True}, "`--hue` needs a `--color`"),
     ],
 )
-def test_bad_options_give_one_clear_message(tmp_path, film, options, part):
+def test_bad_options_give_one_clear_message(tmp_path, film, options, message):
     with pytest.raises(StudyError) as caught:
         track(film([drawn([(20.0, 15.0)])]), tmp_path / "t.csv", **options)
-    assert part in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_no_film(tmp_path):

@@ -30,21 +30,21 @@ def test_a_system_is_checked_and_told_as_a_table():
 
 def test_the_same_as_json():
     printed = command.done("loss/mse", "--json")
-    found = json.loads(printed)
-    assert found["passed"] is True
+    report = json.loads(printed)
+    assert report["passed"] is True
     (cell,) = check_system("loss/mse").cells
-    (mine,) = found["cells"]
+    (mine,) = report["cells"]
     assert {**mine, "seconds": 0.0} == {**cell.to_dict(), "seconds": 0.0}
 
 
 def test_what_fails_or_is_missing_is_named_and_ends_with_1(monkeypatch):
     (cell,) = check_system("loss/mse").cells
     bad = replace(cell, slope=1.0, reason="Taylor: slope 1.000 below 1.9")
-    for found, line in (
+    for coverage, line in (
         (Coverage((bad,), ()), "FAIL: Taylor: slope 1.000 below 1.9"),
         (Coverage((cell,), ("Springs.damping",)), "not covered: Springs.damping"),
     ):
-        monkeypatch.setattr(verifying, "verify", lambda *_, found=found, **__: found)
+        monkeypatch.setattr(verifying, "verify", lambda *_, coverage=coverage, **__: coverage)
         code, printed, _ = command()
         assert code == 1
         assert line in printed
@@ -97,12 +97,12 @@ def test_what_stops_the_command_ends_its_processes_without_tracebacks(stop, code
 
 def _group(leader):
     """Return the processes of a group that run, its leader among them."""
-    found = []
+    running = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
             state, _, group = stat.read_text().rpartition(")")[2].split()[:3]
         except OSError:  # it has just ended
             continue
         if int(group) == leader and state != "Z":
-            found.append(stat)
-    return found
+            running.append(stat)
+    return running

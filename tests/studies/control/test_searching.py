@@ -15,8 +15,8 @@ from tests.studies.control.toys import TOYS, made
 
 @pytest.mark.parametrize("name", TOYS)
 def test_the_gradient_is_that_of_central_differences(name, rng):
-    file, own = made(name)
-    problem = watched_problem(own, file.goal.supervision).problem
+    file, prepared = made(name)
+    problem = watched_problem(prepared, file.goal.supervision).problem
     theta = problem.parameters.start
     _, gradient = problem.loss_and_gradient(theta)
     along = rng.standard_normal(theta.shape)
@@ -27,28 +27,28 @@ def test_the_gradient_is_that_of_central_differences(name, rng):
 
 
 def solved(path, *overrides, name="control-walker"):
-    file, own = made(name, *overrides)
-    return solve_control(own, file, RunFolder(path), lambda _: None)
+    file, prepared = made(name, *overrides)
+    return solve_control(prepared, file, RunFolder(path), lambda _: None)
 
 
 def test_a_few_steps_lead_to_the_goal_and_the_log_tells_how_near(tmp_path):
-    found = solved(tmp_path, name="control-cloth")
-    assert found.verdict.kind == "reached"
-    assert found.control["distance"] < 1e-3
+    solution = solved(tmp_path, name="control-cloth")
+    assert solution.verdict.kind == "reached"
+    assert solution.control["distance"] < 1e-3
     log = read_log(tmp_path / "iterations.jsonl")
-    assert min(log, key=lambda one: one.loss).values == pytest.approx(found.control)
+    assert min(log, key=lambda entry: entry.loss).values == pytest.approx(solution.control)
     assert list(log[0].values) == ["cover", "distance", "gain"]
-    assert found.found.coarse is None
-    assert found.intervals.reason
+    assert solution.found.coarse is None
+    assert solution.intervals.reason
 
 
 @pytest.mark.nightly
 def test_an_arm_pushes_its_block_to_the_goal(tmp_path):
     file = instance_of(read_scene(BUNDLED / "control-arm.toml", ()), 0)
-    found = solve_control(make_problem(file), file, RunFolder(tmp_path), lambda _: None)
-    assert found.verdict.kind == "reached"
-    assert found.control["distance"] < 3e-3
-    assert found.control["gain"] > 0.05
+    solution = solve_control(make_problem(file), file, RunFolder(tmp_path), lambda _: None)
+    assert solution.verdict.kind == "reached"
+    assert solution.control["distance"] < 3e-3
+    assert solution.control["gain"] > 0.05
 
 
 def test_a_search_that_is_stopped_goes_on_with_the_same_bits(tmp_path):

@@ -66,8 +66,8 @@ def test_a_check_says_what_was_printed_and_what_is_wrong():
 
 
 def test_each_text_is_a_file_with_a_gap():
-    for one in texts():
-        passed, text = check(one["number"], one["text"])
+    for exercise in texts():
+        passed, text = check(exercise["number"], exercise["text"])
         assert not passed
         assert "the gap is still there" in text
 

@@ -93,7 +93,7 @@ def test_the_line_of_the_student_is_named():
     result = graded(SPRING, SPRING.mutated(mistake))
     assert f"Line {line}, undoing (3)" in "\n".join(result.lines)
     quotient = exercises()[3]
-    (swapped,) = [one for one in quotient.mistakes if one.kind == "swapped"]
+    (swapped,) = [candidate for candidate in quotient.mistakes if candidate.kind == "swapped"]
     source = quotient.given + quotient.mutated(swapped)
     line = source[: source.rindex("return ")].count("\n") + 1
     result = graded(quotient, quotient.mutated(swapped))

@@ -296,7 +296,7 @@ class Decays(Decay):
 
     def residuals_and_jacobian(self, theta):
         h = 1e-6 * np.eye(6)
-        columns = [(self.model(theta + one) - self.model(theta - one)) / 2e-6 for one in h]
+        columns = [(self.model(theta + step) - self.model(theta - step)) / 2e-6 for step in h]
         return self.residuals(theta), np.stack(columns, axis=1)
 
     def values(self, theta):

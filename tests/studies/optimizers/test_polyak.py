@@ -24,9 +24,9 @@ def steps(rate, **settings):
     return seen
 
 
-def polyaks(one):
+def polyaks(evaluation):
     """Polyak's step from an evaluation, and its length."""
-    step = -one.loss / (one.gradient @ one.gradient) * one.gradient
+    step = -evaluation.loss / (evaluation.gradient @ evaluation.gradient) * evaluation.gradient
     return step, np.sqrt(np.mean(step**2))
 
 
@@ -52,12 +52,12 @@ class Spike(Decay):
 def test_a_step_that_changes_nothing_is_followed_by_a_longer_one():
     seen = []
     minimize(Spike(), START, how(4, 1e-12, 0.45 / np.sqrt(3.0)), callback=seen.append)
-    moves = -np.diff([one.theta[0] for one in seen])
+    moves = -np.diff([evaluation.theta[0] for evaluation in seen])
     np.testing.assert_allclose(moves, [0.1, 0.4, 0.45], rtol=1e-12)
 
 
 def test_no_step_is_longer_than_the_rate():
-    moves = np.diff([one.theta for one in steps(1e-3)], axis=0)
+    moves = np.diff([evaluation.theta for evaluation in steps(1e-3)], axis=0)
     np.testing.assert_allclose(np.sqrt(np.mean(moves**2, axis=1)), 1e-3, rtol=1e-9)
 
 

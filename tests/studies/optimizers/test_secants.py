@@ -28,15 +28,15 @@ def search(model, start, most=400, bounds=WIDE):
         spent.extend(points)
         return [None if x[0] > 2.0 else model(x) - target for x in points]
 
-    found = secant_search(residuals, np.array(start), scale=np.ones(2), bounds=bounds, most=most)
-    assert found.evaluations == len(spent)
-    return found
+    result = secant_search(residuals, np.array(start), scale=np.ones(2), bounds=bounds, most=most)
+    assert result.evaluations == len(spent)
+    return result
 
 
 def test_a_smooth_problem_is_solved():
-    found = search(smooth, (0.7, 1.7))
-    np.testing.assert_allclose(found.theta, TRUTH, atol=1e-6)
-    assert found.loss < 1e-12
+    result = search(smooth, (0.7, 1.7))
+    np.testing.assert_allclose(result.theta, TRUTH, atol=1e-6)
+    assert result.loss < 1e-12
 
 
 def test_a_problem_whose_gradient_is_no_slope_is_solved_to_its_ramps():
@@ -45,8 +45,8 @@ def test_a_problem_whose_gradient_is_no_slope_is_solved_to_its_ramps():
 
 def test_bounds_are_kept_and_points_without_residuals_are_passed_over():
     low, high = np.array([1.2, 0.0]), np.array([3.0, 3.0])
-    found = search(smooth, (1.95, 2.2), bounds=(low, high))
-    assert found.theta[0] == pytest.approx(1.2, abs=1e-6)
+    result = search(smooth, (1.95, 2.2), bounds=(low, high))
+    assert result.theta[0] == pytest.approx(1.2, abs=1e-6)
     assert search(smooth, (2.5, 2.0)).loss == np.inf
 
 
@@ -58,9 +58,9 @@ def test_secants_are_the_jacobian_of_a_smooth_problem():
     def residuals(points):
         return [smooth(x) for x in points]
 
-    found = secant_jacobian(residuals, TRUTH, np.full(2, 1e-4), WIDE)
-    assert found is not None
-    r, J = found
+    secants = secant_jacobian(residuals, TRUTH, np.full(2, 1e-4), WIDE)
+    assert secants is not None
+    r, J = secants
     h = 1e-30j
     exact = np.stack([smooth(TRUTH + h * e).imag / h.imag for e in np.eye(2)], axis=1)
     np.testing.assert_array_equal(r, smooth(TRUTH))

@@ -47,8 +47,8 @@ def test_the_loss_is_the_mean_square_over_rgba(case):
 def test_the_curvature_is_that_of_the_loss(case, kind):
     problem, theta = at_truth(case, kind)
     step = np.array([1e-6])  # a longer one meets pixels that jump
-    found = (problem.loss_at(theta + step) + problem.loss_at(theta - step)) / step**2
-    assert looked_at(case, kind)["curvature"] == pytest.approx(found.item(), rel=1e-3)
+    quotient = (problem.loss_at(theta + step) + problem.loss_at(theta - step)) / step**2
+    assert looked_at(case, kind)["curvature"] == pytest.approx(quotient.item(), rel=1e-3)
 
 
 def test_one_colour_feels_the_mass_at_the_outline_alone(case):
@@ -60,18 +60,18 @@ def test_one_colour_feels_the_mass_at_the_outline_alone(case):
 
 def test_gauss_newton_finds_the_mass_with_every_look(case):
     for kind in KINDS:
-        found = curve("sphere", case, kind, Method.GAUSS_NEWTON, budget=60)
-        assert found.error[-1] < 1e-10, kind
-        assert found.error[0] > 0.1
-        assert found.spent[-1] <= 60
+        descent = curve("sphere", case, kind, Method.GAUSS_NEWTON, budget=60)
+        assert descent.error[-1] < 1e-10, kind
+        assert descent.error[0] > 0.1
+        assert descent.spent[-1] <= 60
 
 
 def test_an_error_is_reached_where_it_is_not_exceeded_any_more():
-    one = Curve("b", "k", "m", np.array([1, 3, 4, 7]), np.array([1.0, 1e-3, 0.5, 1e-5]))
-    assert (one.settled(1e-2), one.settled(1e-9)) == (7.0, np.inf)
-    assert one.held(8).tolist() == [1.0, 1.0, 1e-3, 0.5, 0.5, 0.5, 1e-5, 1e-5]
-    other = Curve("c", "k", "m", np.array([1, 2]), np.array([1.0, 0.5]))
-    (row,) = appearance.medians([one, other], 8)
+    zigzag = Curve("b", "k", "m", np.array([1, 3, 4, 7]), np.array([1.0, 1e-3, 0.5, 1e-5]))
+    assert (zigzag.settled(1e-2), zigzag.settled(1e-9)) == (7.0, np.inf)
+    assert zigzag.held(8).tolist() == [1.0, 1.0, 1e-3, 0.5, 0.5, 0.5, 1e-5, 1e-5]
+    falling = Curve("c", "k", "m", np.array([1, 2]), np.array([1.0, 0.5]))
+    (row,) = appearance.medians([zigzag, falling], 8)
     assert row == {
         "method": "m", "kind": "k", "1e-02": None, "1e-04": None, "worst": 0.5,
         "median": pytest.approx(0.5 * (0.5 + 1e-5)),

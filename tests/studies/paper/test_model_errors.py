@@ -59,7 +59,7 @@ def test_kinds_of_a_rigid_body_are_one_scene_that_differs_in_the_contact_alone()
 def test_the_soft_body_is_the_rigid_one_at_first(k):
     case = make_case(Kind.RIGID_AS_DEFORMABLE, 0, k)
     theta = case.theta(case.mass)
-    soft, rigid = (one.motion_at(theta) for one in (case.problem, case.exact))
+    soft, rigid = (problem.motion_at(theta) for problem in (case.problem, case.exact))
     assert soft.system.mass.sum() == pytest.approx(case.mass, rel=1e-12)
     assert rigid.system.bodies["body"].masses[0] == pytest.approx(case.mass, rel=1e-12)
     surfaces = []
@@ -71,8 +71,8 @@ def test_the_soft_body_is_the_rigid_one_at_first(k):
     for path in ("stiffness", "damping", "friction"):
         values = []
         for motion in (soft, rigid):
-            found = motion.system.parameters()
-            values.append({float(np.ravel(v)[0]) for k, v in found.items() if k.endswith(f".{path}")
+            parameters = motion.system.parameters()
+            values.append({float(np.ravel(v)[0]) for k, v in parameters.items() if k.endswith(f".{path}")
                            and "floor" in k})  # fmt: skip
         assert values[0] == values[1]
         assert len(values[0]) == 1
@@ -118,10 +118,10 @@ def test_a_photorealistic_film_shows_the_same_body_at_the_same_place(kind):
     if problem := PHOTOGRAPHERS[kind].missing():
         pytest.skip(problem)
     case = make_case(kind, 0, 0)
-    film, own = film_of(case.problem), film_of(case.exact)
-    assert film.frames.shape == own.frames.shape
+    film, drawn = film_of(case.problem), film_of(case.exact)
+    assert film.frames.shape == drawn.frames.shape
     empty = film.rasterizer.background
-    covered = own.as_images(case.exact.predicted_rows(case.theta(case.mass)))[..., 3] > 0.5
+    covered = drawn.as_images(case.exact.predicted_rows(case.theta(case.mass)))[..., 3] > 0.5
     # where it is redder than the empty scene is the body: its shadow is grey
     red = film.frames[..., 0] - film.frames[..., 2] - (empty[..., 0] - empty[..., 2])
     changed = red > 0.1
@@ -130,9 +130,9 @@ def test_a_photorealistic_film_shows_the_same_body_at_the_same_place(kind):
 
 def test_the_scan_is_not_above_the_search_and_marks_what_diverges(monkeypatch):
     case = make_case(Kind.NO_FRICTION, 0, 0)
-    found, grid, losses = scanned(case)
+    mass, grid, losses = scanned(case)
     assert (grid[0], grid[-1]) == pytest.approx(BOUNDS)
-    assert case.problem.loss_at(case.theta(found)) <= np.nanmin(losses) + 1e-12
+    assert case.problem.loss_at(case.theta(mass)) <= np.nanmin(losses) + 1e-12
 
     class Diverges:
         def loss_at(self, theta):

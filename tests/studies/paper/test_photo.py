@@ -27,10 +27,10 @@ def test_edges_are_sharp_and_curves_are_smooth():
         smoothing = photo.corner_faces(mesh.faces, mesh.points)
         normals = photo.corner_normals(smoothing, mesh.faces, mesh.points)
         a, b, c = np.moveaxis(mesh.points[mesh.faces], 1, 0)
-        own = np.cross(b - a, c - a)
-        own /= np.linalg.norm(own, axis=1, keepdims=True)
+        of_faces = np.cross(b - a, c - a)
+        of_faces /= np.linalg.norm(of_faces, axis=1, keepdims=True)
         if is_sharp:
-            np.testing.assert_allclose(normals, np.repeat(own, 3, axis=0), atol=1e-12)
+            np.testing.assert_allclose(normals, np.repeat(of_faces, 3, axis=0), atol=1e-12)
             continue
         out = mesh.points[mesh.faces.ravel()] / np.linalg.norm(
             mesh.points[mesh.faces.ravel()], axis=1, keepdims=True

@@ -32,7 +32,7 @@ def test_the_expectations_are_the_known_ones(ends, average, random):
     assert expected(Method.RANDOM, *ends) == pytest.approx(random, rel=5e-3)
 
 
-@pytest.mark.parametrize("ends", [one[0] for one in KNOWN])
+@pytest.mark.parametrize("ends", [ends for ends, *_ in KNOWN])
 def test_the_expectations_are_the_integrals(ends):
     low, high = ends
     n = 2000
@@ -47,8 +47,8 @@ def test_the_expectations_are_the_integrals(ends):
 
 def test_an_error_relative_to_a_scale_is_expected_too(rng):
     p, q = rng.uniform(-0.5, 1.5, (2, 100_000))
-    for method, found in ((Method.AVERAGE, 0.5), (Method.RANDOM, q)):
-        mean = np.abs(found - p).mean() / 3.0
+    for method, answer in ((Method.AVERAGE, 0.5), (Method.RANDOM, q)):
+        mean = np.abs(answer - p).mean() / 3.0
         assert expected(method, -0.5, 1.5, 3.0) == pytest.approx(mean, rel=0.02)
     assert expected(Method.RANDOM, 0.7, 0.7) == 0.0
 
@@ -56,17 +56,17 @@ def test_an_error_relative_to_a_scale_is_expected_too(rng):
 def test_the_estimate_of_reinforce_by_hand():
     drawn = np.array([[1.0, 0.5], [-1.0, 0.5]])
     # advantages 1 and -1, so g = ((1, .5) - (-1, .5)) / (2 sigma)
-    found = score_gradient(np.array([3.0, 1.0]), drawn, 0.25)
-    np.testing.assert_allclose(found, [4.0, 0.0], rtol=1e-15)
+    gradient = score_gradient(np.array([3.0, 1.0]), drawn, 0.25)
+    np.testing.assert_allclose(gradient, [4.0, 0.0], rtol=1e-15)
     assert not score_gradient(np.array([2.0, 2.0]), drawn, 0.25).any()
 
 
 def test_its_mean_points_along_the_gradient(rng):
     slope = np.array([0.3, -0.7, 0.1])
-    found = [
+    gradients = [
         score_gradient(drawn @ slope, drawn, 0.05) for drawn in rng.standard_normal((4000, 5, 3))
     ]
-    mean = np.mean(found, axis=0)
+    mean = np.mean(gradients, axis=0)
     cosine = mean @ slope / np.linalg.norm(mean) / np.linalg.norm(slope)
     assert cosine > 0.999  # 4000 estimates of 3 components: each off by a few hundredths
 

@@ -89,11 +89,11 @@ def test_a_map_of_few_points_has_no_surface_and_the_truth_is_marked():
 def test_a_curve_has_the_slopes_of_the_search():
     data, *_ = bowl(9)
     along = {key: [row[:1] for row in data[key]] for key in ("points", "ends", "theta")}
-    one = {**data, **along, "labels": ["k"], "units": ["N/m"], "scales": ["log"]}
-    one["basins"] = [{"end": [10.0], "starts": [[1.0]], "loss": 0.3, "is_searched": True}]
-    one["losses"] = [[0.3 + 2.0 * (np.log(k) / np.log(100.0) - 0.5) ** 2 for (k,) in one["points"]]]
+    cut = {**data, **along, "labels": ["k"], "units": ["N/m"], "scales": ["log"]}
+    cut["basins"] = [{"end": [10.0], "starts": [[1.0]], "loss": 0.3, "is_searched": True}]
+    cut["losses"] = [[0.3 + 2.0 * (np.log(k) / np.log(100.0) - 0.5) ** 2 for (k,) in cut["points"]]]
     bottom = evaluation([np.log(10.0)], 0.3, [0.0])
-    axes = coarse_figure(one, [[bottom]], {"k": 10.0}).axes[0]
+    axes = coarse_figure(cut, [[bottom]], {"k": 10.0}).axes[0]
     curve = next(line for line in axes.lines if len(line.get_xdata()) > 50)
     assert curve.get_ydata().min() == pytest.approx(0.3, rel=1e-9)
     lowest = curve.get_xdata()[np.argmin(curve.get_ydata())]

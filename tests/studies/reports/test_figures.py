@@ -141,10 +141,10 @@ def test_pictures_stand_beside_and_below_their_names(rng, count):
     for k, title in enumerate(titles):
         difference = 0.5 + gain * (images["fitted"][k] - images["target"][k])
         shown = {key: images[key][k] for key in images} | {"difference": difference}
-        for key, one in shown.items():
+        for key, image in shown.items():
             row, column = (title, key) if count == 2 else (key, title)
-            found = tile(figure, (4, 6), row, column)
-            np.testing.assert_array_equal(found, np.clip(one[..., :3], 0.0, 1.0))
+            panel = tile(figure, (4, 6), row, column)
+            np.testing.assert_array_equal(panel, np.clip(image[..., :3], 0.0, 1.0))
 
 
 def test_a_figure_of_tall_pictures_has_a_bounded_size(rng):

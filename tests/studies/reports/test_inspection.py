@@ -14,7 +14,7 @@ from tests.physics import sliding_box
 
 
 @pytest.fixture(scope="module")
-def found():
+def inspected():
     """A box on a floor."""
     model, state = sliding_box(np.random.default_rng(5), 12)
     run = record(model, state, 3e-4, 12, frames=[4, 12])
@@ -26,9 +26,9 @@ def data_of(page):
     return json.loads(text)
 
 
-def test_a_page_has_curves_and_a_view_of_every_pause(found):
-    model, own = found
-    page = inspection_page(own, "A box <fell>", model_meshes(model, own.trajectory))
+def test_a_page_has_curves_and_a_view_of_every_pause(inspected):
+    model, inspection = inspected
+    page = inspection_page(inspection, "A box <fell>", model_meshes(model, inspection.trajectory))
     data = data_of(page)
     assert "A box &lt;fell&gt;" in page
     assert data["steps"] == list(range(12))
@@ -40,9 +40,9 @@ def test_a_page_has_curves_and_a_view_of_every_pause(found):
     assert max(data["view"]["edges"]) < data["view"]["points"]["count"]
 
 
-def test_parts_of_gradients_end_at_one(found):
+def test_parts_of_gradients_end_at_one(inspected):
     chart = next(
-        one for one in data_of(inspection_page(found[1]))["curves"] if "comes from" in one["title"]
+        curve for curve in data_of(inspection_page(inspected[1]))["curves"] if "comes from" in curve["title"]
     )
     assert all(line[0] == pytest.approx(1.0) for line in chart["lines"].values())
 
@@ -55,14 +55,14 @@ def test_a_system_without_positions_has_no_view():
     assert "mean growth of the adjoint" in page
 
 
-def test_pixels_are_red_where_they_raise_the_loss_and_blue_where_they_lower_it(found):
+def test_pixels_are_red_where_they_raise_the_loss_and_blue_where_they_lower_it(inspected):
     adj = np.zeros((1, 4, 6, 3))
     adj[0, 1, 2], adj[0, 2, 3] = 3.0, -1.0
     film = Pixels("front", np.array([0.5]), np.full((1, 4, 6, 3), 0.5), adj, np.array([7]))
-    page = inspection_page(found[1], films=[film])
+    page = inspection_page(inspected[1], films=[film])
     assert "Pixels of front" in page
     assert data_of(page)["films"] == [[0.5]]
     assert 'id="frame"' in page
-    assert 'id="frame"' not in inspection_page(found[1])
+    assert 'id="frame"' not in inspection_page(inspected[1])
     assert data_of(page)["marks"]["events"]["front: depth swap"] == [0.5]
     assert "0.5 s: 5.48; the 20 strongest pixels are 100% of it" in page

@@ -9,9 +9,9 @@ from studies.reports import space
 from studies.reports.space import coarsened, make_view, motion_view
 
 
-def unpacked(one):
-    values = np.frombuffer(base64.b64decode(one["data"]), space.TYPES[one["type"]])
-    return one["scale"] * values.reshape(-1, one["count"], 3)
+def unpacked(packed):
+    values = np.frombuffer(base64.b64decode(packed["data"]), space.TYPES[packed["type"]])
+    return packed["scale"] * values.reshape(-1, packed["count"], 3)
 
 
 def sphere(n):

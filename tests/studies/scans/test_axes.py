@@ -31,7 +31,7 @@ def test_whole_numbers_stay_whole():
     assert parse_axis("film.frames=2:8:3").numbers == [2, 5, 8]
     axis = parse_axis("film.frames=1:64:4:log")
     assert axis.numbers == axis.values.tolist() == [1, 4, 16, 64]
-    assert all(isinstance(one, int) for one in axis.numbers)
+    assert all(isinstance(number, int) for number in axis.numbers)
     assert parse_axis("film.frames=2:8:5").numbers == [2.0, 3.5, 5.0, 6.5, 8.0]
     with pytest.raises(StudyError, match=r"`film.frames` is a whole number.* 3.5.*=2:8:7"):
         parse_axis("film.frames=2:8:5").require_whole()

@@ -100,8 +100,8 @@ def test_fewer_worlds_of_larger_motions_run_at_once(tmp_path, monkeypatch):
     terrain, points = points_of(tmp_path, "beam")
     motion = terrain.problem.motion_at(points[0])
     assert worlds_at_once(motion, keeps=True) == MOST_WORLDS
-    own = motion.state_bytes * (motion.n_steps + 1)
-    monkeypatch.setattr("studies.problem.worlds.BUDGET", 5 * own)
+    world_bytes = motion.state_bytes * (motion.n_steps + 1)
+    monkeypatch.setattr("studies.problem.worlds.BUDGET", 5 * world_bytes)
     assert worlds_at_once(motion, keeps=True) == 5
     monkeypatch.setattr("studies.problem.worlds.BUDGET", 1)
     assert worlds_at_once(motion, keeps=True) == 1

@@ -155,7 +155,7 @@ def test_a_filmed_body_does_not_stand_beside_the_scene(tmp_path, brick):
     film, scene = picture[20:360, :480], picture[20:360, 486:966]
     axis = (np.abs(scene - np.array(AXES["x"]) / 255.0) < 0.3).all(axis=2)
     scene[binary_dilation(axis)] = 1.0  # its label is smooth
-    red = [(one[:, 220:, 0] > one[:, 220:, 2] + 0.2).sum() for one in (film, scene)]
+    red = [(view[:, 220:, 0] > view[:, 220:, 2] + 0.2).sum() for view in (film, scene)]
     assert red[0] > 1000
     assert red[1] == 0
 
@@ -180,7 +180,7 @@ def test_a_wrong_size_or_place_of_a_body_with_dark_parts_is_noticed(tmp_path, li
 
 
 @pytest.mark.parametrize(
-    ("override", "parts"),
+    ("override", "excerpts"),
     [
         ("bodies.brick.scale=0.5", ["times smaller", "`bodies.brick.scale` = "]),
         ("bodies.brick.scale=1.5", ["times larger", "`bodies.brick.scale` = "]),
@@ -195,11 +195,11 @@ def test_a_wrong_size_or_place_of_a_body_with_dark_parts_is_noticed(tmp_path, li
         ("world.gravity=[0, 9.81, 0]", ["fall the other way", "is [0.0, 9.81, 0.0]"]),
     ],
 )
-def test_what_is_wrong_is_noticed(tmp_path, brick, override, parts):
+def test_what_is_wrong_is_noticed(tmp_path, brick, override, excerpts):
     warnings = preview(brick, tmp_path / "a.png", [override])
     assert len(warnings) == 1
-    for part in parts:
-        assert part in warnings[0]
+    for excerpt in excerpts:
+        assert excerpt in warnings[0]
 
 
 def test_a_camera_in_a_body_is_refused(tmp_path, brick):
@@ -224,7 +224,7 @@ def test_a_film_in_which_nothing_moves_is_noticed(tmp_path, brick):
 def test_held_nodes(tmp_path, beam):
     assert preview(beam, tmp_path / "a.png") == []
     other = "bodies.beam.held.box={lower=[0.299, -9, -9], upper=[9, 9, 9]}"
-    assert any("held nodes lie where" in one for one in preview(beam, tmp_path / "a.png", [other]))
+    assert any("held nodes lie where" in warning for warning in preview(beam, tmp_path / "a.png", [other]))
 
 
 def test_missing_held_nodes(tmp_path, beam):
@@ -463,10 +463,10 @@ def test_forces_that_vary_are_those_of_the_simulation():
     push = Push(body="die", force=(5.0, 0.0, 0.0), seconds=(0.05, 0.15))
     scene = DeclaredScene(bodies={"die": Rigid(mesh="box", mass=1.0)}, pushes={"hand": push})
     times = np.linspace(0.0, 0.3, 7)
-    found, failed = places_at(build(scene), None, times)
+    places, failed = places_at(build(scene), None, times)
     assert failed is None
     expected = simulate(scene, times).surfaces["die"]
-    np.testing.assert_allclose(found["die"], expected, atol=1e-12)
+    np.testing.assert_allclose(places["die"], expected, atol=1e-12)
     assert np.ptp(expected[:, 0, 0]) > 0.05
 
 
