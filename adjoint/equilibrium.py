@@ -43,7 +43,7 @@ def equilibrium_vjp(
 
     Parameters
     ----------
-    found : Equilibrium
+    resting : Equilibrium
     adj_x : array_like
         (n_nodes, 3).
     wrt : iterable of str, optional
@@ -55,7 +55,7 @@ def equilibrium_vjp(
         Path to gradient, each of the shape of its parameter. That of "state.x" is 0 but for
         pinned nodes, that of "state.v" is 0.
     """
-    field = checks.instance("found", resting, Equilibrium).field
+    field = checks.instance("resting", resting, Equilibrium).field
     model = field.model
     adj = checks.array("adj_x", adj_x, (model.n_nodes, 3))
     lam = np.zeros((model.n_nodes, 3))

@@ -108,7 +108,7 @@ GRADIENTS = [
         lambda: Rollout(MODEL, STATE, 0.1, 2, device="gpu"),
         "`device` must be cpu or cuda, got 'gpu'",
     ),
-    (lambda: equilibrium_vjp(None, ADJ[0]), "`found` must be an Equilibrium, got NoneType"),
+    (lambda: equilibrium_vjp(None, ADJ[0]), "`resting` must be an Equilibrium, got NoneType"),
     (lambda: gradcheck(np.sum, ADJ, ADJ, n_directions=0), "`n_directions` must be a whole number"),
 ]
 MESHES = [

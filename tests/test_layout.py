@@ -100,7 +100,6 @@ VAGUEST = {"one", "own", "found", "part"}
 # No function binds two of `VAGUE`, nor any of `VAGUEST`
 PLAINLY_NAMED = ("adjsim", "render", "adjoint", "studies", "benchmarks", "baselines")
 ALONE = re.compile(r"\n\n\ndef ([a-z]\w*)")  # a function of a file, without a decorator
-TAKES_FOUND = ("equilibrium_jvp", "equilibrium_vjp")  # a parameter that users may name
 CLEAN = tuple(MAY_IMPORT)
 COLUMN = re.compile(r"(?:^|[._])(?:params|consts|series)\[(?:.*?(?:, |:))?[1-9]\d*(?:[:,].*)?\]$")
 
@@ -305,7 +304,6 @@ def vague_names(root):
         for path in python_files(root, *PLAINLY_NAMED)
         for function, names in facts(root / path).vague
         if len(names) > 1 or names & VAGUEST
-        if function not in TAKES_FOUND
     ]
 
 

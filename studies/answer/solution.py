@@ -22,13 +22,13 @@ class Solution:
 
     problem: SceneProblem
     result: Result  # of the last local search
-    found: SearchResult  # of the answers alone, on the frames that were not held back
-    searched: SceneProblem  # the problem of `found`
+    search: SearchResult  # of the answers alone, on the frames that were not held back
+    searched: SceneProblem  # the problem of `search`
     intervals: Intervals
     verdict: Verdict
     evaluations: int
     validation: dict[str, Any] = field(default_factory=dict)
-    logs: tuple[str, ...] = ()  # of the local searches after `found`, one after the other
+    logs: tuple[str, ...] = ()  # of the local searches after `search`, one after the other
     notes: list[str] = field(default_factory=list)  # what else is to be said, in sentences
     verdicts: dict[str, str] = field(default_factory=dict)  # kinds, of every number alone, by label
     budget: Budget | None = None  # what the intervals are made of; None without any

@@ -111,7 +111,7 @@ class SceneFit:
         _write_parameters(folder, solved, self.made.truth, logs_in)
         writing.write_seen(folder, self.file, self.made, solved)
         units = solved.problem.parameters.units()
-        if coarse := coarse_json(solved.found, solved.searched.parameters, units):
+        if coarse := coarse_json(solved.search, solved.searched.parameters, units):
             folder.write_json(COARSE, coarse)
         report = scene_run.write_report(folder)
         return [*summary(result, certified), f"report: {report}"]
@@ -147,7 +147,7 @@ class SceneFit:
             "uncertainty": solved.intervals.to_dict(parameters.theta_labels),
             "budget": {} if solved.budget is None else solved.budget.to_dict(),
             "logs": logs(solved, logs_in),
-            "basins": _basins_json(solved.searched.parameters, solved.found),
+            "basins": _basins_json(solved.searched.parameters, solved.search),
             "validation": solved.validation,
             "metrics": solved.metrics,
             "findings": findings(solved) + [BLIND] * self.file.blind + [MEASURED] * is_measured,
@@ -285,7 +285,7 @@ def what_moves(built: BuiltScene) -> str:
 
 def logs(solved: Solution, place: str = "") -> list[list[str]]:
     """Return the logs of every basin; those of the answer go on with cameras and all frames."""
-    by_basin = [list(basin.logs) for basin in solved.found.basins]
+    by_basin = [list(basin.logs) for basin in solved.search.basins]
     by_basin[0] += solved.logs
     return [[f"{place}/{name}" if place else name for name in names] for names in by_basin]
 

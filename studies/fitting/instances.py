@@ -71,7 +71,7 @@ class Instances:
             "verdict": str(solved.verdict.kind.value),
             "loss": solved.result.loss,
             "evaluations": solved.evaluations,
-            "starts": len(solved.found.basins),
+            "starts": len(solved.search.basins),
             "errors_are": ERROR if solved.control is None else MEASURE,
             "errors": _errors(fit, solved),
             "spectrum": solved.intervals.to_dict(solved.problem.parameters.theta_labels),

@@ -120,7 +120,10 @@ def test_the_speed_of_a_damped_rebound_and_its_derivatives():
         values = VALUES | {"h": (round(0.08 / (s * dt)) + 0.5) * s * dt}
         derivatives = slopes(dt, values, 1, closed)
         _, v = end(dt, values)
-        print("\n" + listed(f"rebound, e = {e:.3f}, dt = {dt}: bias {v / (s * e) - 1:+.1e}", derivatives))
+        print(
+            "\n"
+            + listed(f"rebound, e = {e:.3f}, dt = {dt}: bias {v / (s * e) - 1:+.1e}", derivatives)
+        )
         assert max(f.error for f in derivatives.values()) <= ROUNDING
         sawtooth = np.sqrt(k_e / m) * dt * np.pi / 4 * e / abs(by_z * z / 2)
         assert abs(v / (s * e) - 1) <= 3 * dt

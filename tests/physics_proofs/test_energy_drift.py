@@ -72,7 +72,8 @@ def cloth(rng):
         mesh.points,
         lambda x: triangles_reference.energy(x, *membrane) + hinges_reference.energy(x, *bend),
         lambda x: (
-            triangles_reference.forces(x, 0 * x, *membrane) + hinges_reference.forces(x, 0 * x, *bend)
+            triangles_reference.forces(x, 0 * x, *membrane)
+            + hinges_reference.forces(x, 0 * x, *bend)
         ),
     )
 

@@ -92,7 +92,7 @@ def test_a_turned_world_moves_alike_and_its_gradient_turns_with_it(obstacle):
     }
     same = ("pair.density", "it.stiffness", "it.friction", "pair.angular_velocity")
     slopes |= {path: (h[path] - g[path]) / np.abs(g[path]).max() for path in same}
-    worst = {name: float(np.abs(difference).max()) for name, difference in {**off, **slopes}.items()}
+    worst = {name: float(np.abs(error).max()) for name, error in {**off, **slopes}.items()}
     print(f"\nmoved {touched:.2f} m aside; off by {worst}")
     assert touched > 0.02
     # 100 steps of stiff contact at eps = 1e-16; gradients grow with it.

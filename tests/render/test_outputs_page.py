@@ -73,7 +73,9 @@ def test_masks_of_one_object_do_not_jump_and_those_of_nearest_faces_have_no_slop
     seen = []
     for lift in (-1e-9, 1e-9):
         vertices = {"both": np.concatenate([HALF + lift * UP, TILTED])}
-        record = record_outputs(scene, VIEW, soft(sigma=0.5, blend=blend), vertices, (1, 1), ["mask"])
+        record = record_outputs(
+            scene, VIEW, soft(sigma=0.5, blend=blend), vertices, (1, 1), ["mask"]
+        )
         seen.append(record.images["mask"])
         slope = record.vjp({"mask": np.ones((1, 1, 1))})["both.vertices"]
         assert np.any(slope) == isinstance(blend, Over)

@@ -74,7 +74,7 @@ def test_points_and_vertices_are_pushed_as_the_reference_does(rng):
     (end,) = rigid.rollout(states, arms, weights, pushes, np.zeros(3), DT, N_STEPS, [N_STEPS])
     for b in range(2):
         for got, expected in zip(vars(ours).values(), end[b], strict=False):
-            np.testing.assert_allclose(got[0, b], part, rtol=0, atol=1e-13)
+            np.testing.assert_allclose(got[0, b], expected, rtol=0, atol=1e-13)
 
 
 OBSTACLES = {

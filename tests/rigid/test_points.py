@@ -119,7 +119,7 @@ def pushed(bodies, slots, p, f, direction):
     p_new, x, v = stepped(bodies, slots, p, f)
     before, after = States(x, v, p), States(x, v, p_new)
     tan_x, tan_v = np.zeros((2, N_ROWS, 3))
-    tan_before, tan_after = (States(tan_x, tan_v, tan_bodies) for tan_bodies in (tan_p, np.zeros_like(p)))
+    tan_before, tan_after = (States(tan_x, tan_v, tangent) for tangent in (tan_p, np.zeros_like(p)))
     tan = vector(bodies=tan_params, arms=tan_arms)
     work = TangentWork(write(f), write(tan_f), None)
     for b in range(2):

@@ -38,7 +38,9 @@ def test_what_is_kept_changes_no_bit(rng, nothing_kept, look, blend):
     args = (scene, camera(), rasterizer, vertices, SIZE)
     kept_one = record_images(*args, threads=1)
     kept_two = record_images(*args, threads=2)
-    assert all(fragments is not None for fragments in [*kept_one.drawing.kept, *kept_two.drawing.kept])
+    assert all(
+        fragments is not None for fragments in [*kept_one.drawing.kept, *kept_two.drawing.kept]
+    )
     nothing_kept()
     again = record_images(*args, threads=1)
     assert again.drawing.kept == [None, None]

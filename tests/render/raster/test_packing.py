@@ -49,14 +49,14 @@ def test_a_scene_keeps_what_it_packed_last_and_a_changed_copy_nothing(rng):
         longer = {name: np.concatenate([x, x[: 1 + more % 4]]) for name, x in vertices.items()}
         mesh = replace(scene.objects["right"], vertex_colors=None)
         jobs.append((Scene({"left": mesh, "right": mesh}), longer))
-    kept_scene = jobs[0][0]
+    reused = jobs[0][0]
     for _, longer in jobs:
-        pack(kept_scene, [camera()], soft(), longer, SIZE)
-    assert len(vars(kept_scene)[PACKED]) == MOST_PACKED
-    (first,), (again,) = (pack(kept_scene, [camera()], soft(seamless=True), longer, SIZE) for _ in "ab")
+        pack(reused, [camera()], soft(), longer, SIZE)
+    assert len(vars(reused)[PACKED]) == MOST_PACKED
+    (first,), (again,) = (pack(reused, [camera()], soft(seamless=True), longer, SIZE) for _ in "ab")
     assert first.edges is again.edges
     assert len(first.edges.number) == 8
-    assert PACKED not in vars(replace(kept_scene, lights={}))
+    assert PACKED not in vars(replace(reused, lights={}))
 
 
 def test_a_scene_of_ones_own_class_is_packed_too(rng):

@@ -113,8 +113,8 @@ def test_blocks_of_pixels_add_up_to_what_each_one_adds(rng, look):
                 tile_parts = ShadeParts(*(per_tile[tile] for per_tile in slots[n].parts))
                 row = job.scene.owner[f]
                 body(
-                    k, f, job.scene, frame.faces, fragments, adj, pair, slots[n].pairs, tile_parts, row,
-                    records[n], 0,
+                    k, f, job.scene, frame.faces, fragments, adj, pair, slots[n].pairs, tile_parts,
+                    row, records[n], 0,
                 )  # fmt: skip
             q = slice(fragments.pair[k], fragments.pair[k + 1])
             expected = slots[0].pairs[pair]

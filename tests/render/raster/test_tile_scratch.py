@@ -25,7 +25,7 @@ def no_rooms():
 
 def arrays_in(room):
     """Every array of a room."""
-    return [room] if isinstance(room, np.ndarray) else [a for inner in room for a in arrays_in(inner)]
+    return [room] if isinstance(room, np.ndarray) else [a for slot in room for a in arrays_in(slot)]
 
 
 def spoil_rooms():

@@ -63,7 +63,7 @@ def test_of_two_bodies_too():
     assert touch.distance == pytest.approx(touch.depth / np.linalg.norm(slope), rel=1e-3)
     way = -np.sign(depth(theta)) * slope / np.linalg.norm(slope) * touch.distance
     events = events_between(shown, theta)
-    assert [events(theta + fraction * way) > 0 for fraction in (0.0, 0.98, 1.02)] == [False, False, True]
+    assert [events(theta + share * way) > 0 for share in (0.0, 0.98, 1.02)] == [False, False, True]
 
 
 def test_the_certificate_names_it_and_a_long_theta_is_looked_at_in_fewer_directions(

@@ -42,13 +42,13 @@ def file_of(name, *overrides, instance=0):
 @pytest.mark.parametrize("name", TOYS)
 def test_the_truth_is_found_to_rounding(tmp_path, name):
     file = file_of(name)
-    prepared = make_problem(file)
+    twin = make_problem(file)
     with EvaluationProgress(file.search.max_evaluations) as progress:
-        solved = solve(prepared, file.search, RunFolder(tmp_path), progress)
+        solved = solve(twin, file.search, RunFolder(tmp_path), progress)
     parameters = solved.problem.parameters
-    errors = prepared.truth.errors(parameters.paths, parameters.natural(solved.result.theta))
+    errors = twin.truth.errors(parameters.paths, parameters.natural(solved.result.theta))
     assert errors.max() < 1e-9
-    assert prepared.truth.errors(parameters.paths, parameters.natural(parameters.start)).max() > 0.1
+    assert twin.truth.errors(parameters.paths, parameters.natural(parameters.start)).max() > 0.1
     assert solved.verdict.kind is Kind.FOUND
 
 
@@ -86,9 +86,9 @@ def test_rigid_bodies_are_drawn_as_told(instance):
 
 
 def test_without_a_known_force_mass_and_contacts_scale_together():
-    prepared = make_problem(file_of("rigid-contact", "pushes.wind.force=[0.0, 0.0, 0.0]"))
-    theta = prepared.problem.parameters.theta(prepared.truth.flat(prepared.problem.parameters.paths))
-    _, jacobian = prepared.problem.residuals_and_jacobian(theta)
+    twin = make_problem(file_of("rigid-contact", "pushes.wind.force=[0.0, 0.0, 0.0]"))
+    theta = twin.problem.parameters.theta(twin.truth.flat(twin.problem.parameters.paths))
+    _, jacobian = twin.problem.residuals_and_jacobian(theta)
     _, values, directions = np.linalg.svd(jacobian, full_matrices=False)
     assert values[-1] < 1e-10 * values[0]
     # logarithms of mass, stiffness, damping and slope of friction alike; friction is a ratio

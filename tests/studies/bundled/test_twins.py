@@ -53,31 +53,31 @@ FAST = [(name, 0) for name in TOYS if name != "draped-cloth"]
 
 @pytest.mark.parametrize(("name", "instance"), [*FAST, ("bounce", 3), SLOW])
 def test_the_truth_is_found_to_rounding(tmp_path, name, instance):
-    prepared = made(name, *TOYS[name], instance=instance)
+    twin = made(name, *TOYS[name], instance=instance)
     how = read_scene(BUNDLED / f"{name}.toml", TOYS[name]).search
     with EvaluationProgress(how.max_evaluations) as progress:
-        solved = solve(prepared, how, RunFolder(tmp_path), progress)
+        solved = solve(twin, how, RunFolder(tmp_path), progress)
     parameters = solved.problem.parameters
-    errors = prepared.truth.errors(parameters.paths, parameters.natural(solved.result.theta))
+    errors = twin.truth.errors(parameters.paths, parameters.natural(solved.result.theta))
     assert errors.max() < 1e-11
-    assert prepared.truth.errors(parameters.paths, parameters.natural(parameters.start)).min() > 0.01
+    assert twin.truth.errors(parameters.paths, parameters.natural(parameters.start)).min() > 0.01
     assert solved.verdict.kind is Kind.FOUND
 
 
 def test_single_precision_ends_where_rounding_begins(tmp_path):
-    prepared = made("beam", *TOYS["beam"], dtype="float32")
+    twin = made("beam", *TOYS["beam"], dtype="float32")
     how = read_scene(BUNDLED / "beam.toml", TOYS["beam"]).search
     with EvaluationProgress(how.max_evaluations) as progress:
-        solved = solve(prepared, how, RunFolder(tmp_path), progress)
+        solved = solve(twin, how, RunFolder(tmp_path), progress)
     parameters = solved.problem.parameters
-    errors = prepared.truth.errors(parameters.paths, parameters.natural(solved.result.theta))
+    errors = twin.truth.errors(parameters.paths, parameters.natural(solved.result.theta))
     assert 1e-9 < errors.max() < 1e-4  # of the states by 600 steps, and of the pixels
 
 
-def at_truth(prepared):
+def at_truth(twin):
     """Theta of the hidden values."""
-    parameters = prepared.problem.parameters
-    return parameters.theta(prepared.truth.flat(parameters.paths))
+    parameters = twin.problem.parameters
+    return parameters.theta(twin.truth.flat(parameters.paths))
 
 
 @pytest.mark.parametrize(
@@ -90,8 +90,8 @@ def at_truth(prepared):
     ],
 )
 def test_a_ratio_is_all_that_shows(name, freed):
-    prepared = only(name, freed)
-    _, jacobian = prepared.problem.residuals_and_jacobian(at_truth(prepared))
+    twin = only(name, freed)
+    _, jacobian = twin.problem.residuals_and_jacobian(at_truth(twin))
     slopes = np.asarray(jacobian)[: -jacobian.shape[1]]
     _, values, directions = np.linalg.svd(slopes, full_matrices=False)
     assert values[-1] < 1e-12 * values[0]  # rounding of 150 steps and of an image
@@ -100,8 +100,8 @@ def test_a_ratio_is_all_that_shows(name, freed):
 
 def test_length_and_gravity_are_both_seen():
     # the swing alone shows their ratio, the drawing the length itself
-    prepared = only("pendulum", ("rod.length", "world.gravity"))
-    _, jacobian = prepared.problem.residuals_and_jacobian(at_truth(prepared))
+    twin = only("pendulum", ("rod.length", "world.gravity"))
+    _, jacobian = twin.problem.residuals_and_jacobian(at_truth(twin))
     values = np.linalg.svd(jacobian, compute_uv=False)
     assert values[-1] > 1e-2 * values[0]
 

@@ -157,7 +157,7 @@ def test_an_interrupt_of_any_other_command_is_one_line(adjsim, monkeypatch):
 )
 def test_a_users_mistake_is_one_message(adjsim, monkeypatch, tmp_path, scene, arguments, message):
     monkeypatch.chdir(tmp_path)
-    err = adjsim.refused("run", *(str(scene) if argument == "SCENE" else argument for argument in arguments))
+    err = adjsim.refused("run", *(str(scene) if word == "SCENE" else word for word in arguments))
     assert message in err
     assert len(err) < 2000
     assert not list(tmp_path.iterdir())

@@ -38,7 +38,7 @@ def test_a_few_steps_lead_to_the_goal_and_the_log_tells_how_near(tmp_path):
     log = read_log(tmp_path / "iterations.jsonl")
     assert min(log, key=lambda entry: entry.loss).values == pytest.approx(solution.control)
     assert list(log[0].values) == ["cover", "distance", "gain"]
-    assert solution.found.coarse is None
+    assert solution.search.coarse is None
     assert solution.intervals.reason
 
 

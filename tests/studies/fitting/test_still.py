@@ -137,8 +137,8 @@ def test_a_camera_far_off_comes_home_by_wide_edges_and_other_starts(tmp_path):
         }
     )
     made, answer = solved(file, tmp_path)
-    assert answer.found.coarse is not None
-    assert len(answer.found.coarse.points.points) > 1
+    assert answer.search.coarse is not None
+    assert len(answer.search.coarse.points.points) > 1
     off = answer.problem.parameters.values(answer.result.theta)[f"{pose}.rotation"]
     assert np.abs(off - [0.3, -0.4, 0.2]).max() < 1e-9
     assert made.problem.name_of_stage(3.0) == "edges 3 times as soft"

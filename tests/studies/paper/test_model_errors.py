@@ -72,8 +72,8 @@ def test_the_soft_body_is_the_rigid_one_at_first(k):
         values = []
         for motion in (soft, rigid):
             parameters = motion.system.parameters()
-            values.append({float(np.ravel(v)[0]) for k, v in parameters.items() if k.endswith(f".{path}")
-                           and "floor" in k})  # fmt: skip
+            values.append({float(np.ravel(v)[0]) for k, v in parameters.items()
+                           if k.endswith(f".{path}") and "floor" in k})  # fmt: skip
         assert values[0] == values[1]
         assert len(values[0]) == 1
 

@@ -42,7 +42,9 @@ def test_a_page_has_curves_and_a_view_of_every_pause(inspected):
 
 def test_parts_of_gradients_end_at_one(inspected):
     chart = next(
-        curve for curve in data_of(inspection_page(inspected[1]))["curves"] if "comes from" in curve["title"]
+        curve
+        for curve in data_of(inspection_page(inspected[1]))["curves"]
+        if "comes from" in curve["title"]
     )
     assert all(line[0] == pytest.approx(1.0) for line in chart["lines"].values())
 

@@ -224,7 +224,9 @@ def test_a_film_in_which_nothing_moves_is_noticed(tmp_path, brick):
 def test_held_nodes(tmp_path, beam):
     assert preview(beam, tmp_path / "a.png") == []
     other = "bodies.beam.held.box={lower=[0.299, -9, -9], upper=[9, 9, 9]}"
-    assert any("held nodes lie where" in warning for warning in preview(beam, tmp_path / "a.png", [other]))
+    assert any(
+        "held nodes lie where" in warning for warning in preview(beam, tmp_path / "a.png", [other])
+    )
 
 
 def test_missing_held_nodes(tmp_path, beam):
