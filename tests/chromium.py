@@ -30,7 +30,7 @@ class Page:
         number = next(self._ids)
         message = {"id": number, "method": method, "params": params, **self._tab}
         os.write(self._write, json.dumps(message).encode() + b"\0")
-        answer = self._wait(lambda one: one.get("id") == number)
+        answer = self._wait(lambda reply: reply.get("id") == number)
         assert "error" not in answer, answer
         return answer["result"]
 
@@ -47,7 +47,7 @@ class Page:
             width=width, height=height, deviceScaleFactor=1, mobile=False,
         )  # fmt: skip
         self.call("Page.navigate", url=url)
-        self._wait(lambda one: one.get("method") == "Page.loadEventFired")
+        self._wait(lambda event: event.get("method") == "Page.loadEventFired")
 
     def set_theme(self, theme):
         """Prefer "light" or "dark"."""

@@ -167,19 +167,19 @@ class Mixture:
 
     def reference_force(self, name, values, mass):
         """One force as a function of step, positions and velocities."""
-        own = {
+        parameters = {
             path.removeprefix(f"{name}."): value
             for path, value in values.items()
             if path.startswith(f"{name}.")
         }
-        own.pop("density", None)
+        parameters.pop("density", None)
         force = self.model.forces[name]
 
         def at(k, key, full):
-            return row(getattr(force, key), own[key], full, k)
+            return row(getattr(force, key), parameters[key], full, k)
 
         def given(key):
-            return {other: value for other, value in own.items() if other != key}
+            return {other: value for other, value in parameters.items() if other != key}
 
         def evaluate(k, x, v):
             n = len(force.nodes) if name != "floor" else 0
@@ -187,17 +187,17 @@ class Mixture:
                 a, (module, cells) = at(k, "actuation", (n,)), ACTUATED[name]
                 return module.forces(x, v, actuation=a, **cells, **given("actuation"))
             if name == "rope":
-                return springs.forces(x, v, ROPES, **own)
+                return springs.forces(x, v, ROPES, **parameters)
             if name == "air":
                 return lift_drag.forces(
-                    x, v, TRIANGLES, own["lift"], own["drag"], at(k, "wind", (n, 3))
+                    x, v, TRIANGLES, parameters["lift"], parameters["drag"], at(k, "wind", (n, 3))
                 )
             if name == "drag":
-                return linear_drag.forces(v, mass, force.rows, own["rate"])
+                return linear_drag.forces(v, mass, force.rows, parameters["rate"])
             if name == "load":
                 rows = at(k, "force", (n, 3))
                 return external.forces(k, N, force.load_nodes, rows, force.window)
-            return half_space.forces(x, v, nodes=force.contact_nodes, **own)
+            return half_space.forces(x, v, nodes=force.contact_nodes, **parameters)
 
         return evaluate
 

@@ -73,45 +73,47 @@ def sliding_box(rng, n_steps, *, viscosity=8.0, height=0.012, pinned=(11,)):
 
 def referenced(model, state, dt, n_steps, values=None, frames=None):
     """Positions and velocities of the same run by the references; values may be complex."""
-    own = {**values_of(model, state), **(values or {})}
+    parameters = {**values_of(model, state), **(values or {})}
     forces = []
     if "solid" in model.forces:
         solid = model.forces["solid"]
-        series = own["solid.actuation"]
+        series = parameters["solid.actuation"]
 
         def elastic(k, x, v):
             return neo_hookean_reference.forces(
                 x,
                 v,
-                own["solid.rest_positions"],
+                parameters["solid.rest_positions"],
                 solid.tets,
-                own["solid.mu"],
-                own["solid.lam"],
-                own.get("solid.viscosity", 0.0),
+                parameters["solid.mu"],
+                parameters["solid.lam"],
+                parameters.get("solid.viscosity", 0.0),
                 series[k] if np.ndim(series) == 2 else series,
             )
 
         forces.append(elastic)
     if "floor" in model.forces:
-        floor = {key: own[f"floor.{key}"] for key in FLOOR}
+        floor = {key: parameters[f"floor.{key}"] for key in FLOOR}
 
         def contact(k, x, v):
             nodes = model.forces["floor"].contact_nodes
             return half_space_reference.forces(x, v, nodes=nodes, **floor)
 
         forces.append(contact)
-    if "solid.density" in own:
-        rest, rho = own["solid.rest_positions"], own["solid.density"]
+    if "solid.density" in parameters:
+        rest, rho = parameters["solid.rest_positions"], parameters["solid.density"]
         rho = np.broadcast_to(rho, len(model.forces["solid"].tets))
-        own["mass"] = neo_hookean_reference.density_mass(rest, model.forces["solid"].tets, rho)
+        parameters["mass"] = neo_hookean_reference.density_mass(
+            rest, model.forces["solid"].tets, rho
+        )
     return rollout_reference.rollout(
-        own["state.x"],
-        own["state.v"],
-        own["mass"],
+        parameters["state.x"],
+        parameters["state.v"],
+        parameters["mass"],
         forces,
         dt,
         n_steps,
-        gravity=own["gravity"],
+        gravity=parameters["gravity"],
         pinned=model.pinned,
         frames=[n_steps] if frames is None else frames,
     )

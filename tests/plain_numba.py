@@ -50,6 +50,6 @@ def images_numbers():
 
 if __name__ == "__main__":
     RUNS = {"rollout": rollout_numbers, "gradient": gradient_numbers, "images": images_numbers}
-    found = RUNS[sys.argv[1]]()
-    numbers = {name: np.ravel(value).tolist() for name, value in found.items()}
+    results = RUNS[sys.argv[1]]()
+    numbers = {name: np.ravel(value).tolist() for name, value in results.items()}
     json.dump({"private": PRIVATE is not None, "numbers": numbers}, sys.stdout)

@@ -10,22 +10,22 @@ TIMEOUT = 1800  # [s]; alone on a machine no finding takes five minutes
 
 def found_once(tmp_path_factory, name, find):
     """Return find(); where pytest runs on several workers, the first one here finds it for all."""
-    own = tmp_path_factory.getbasetemp()
-    shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+    folder = tmp_path_factory.getbasetemp()
+    shared = folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
     answer, lock = shared / f"{name}.pickle", shared / f"{name}.lock"
     try:
         lock.mkdir()
     except FileExistsError:
         wait_for(answer)
     else:
-        found = None  # of a failure, so that nobody waits for more
+        result = None  # of a failure, so that nobody waits for more
         try:
-            found = find()
+            result = find()
         finally:
-            write_whole(answer, pickle.dumps(found))
-    found = pickle.loads(answer.read_bytes())
-    assert found is not None, f"the {name} were not found; see the first error"
-    return found
+            write_whole(answer, pickle.dumps(result))
+    result = pickle.loads(answer.read_bytes())
+    assert result is not None, f"the {name} were not found; see the first error"
+    return result
 
 
 def wait_for(path):
@@ -38,6 +38,6 @@ def wait_for(path):
 
 def write_whole(path, content):
     """Write a file that is whole once it is there."""
-    part = path.with_suffix(".part")
-    part.write_bytes(content)
-    part.replace(path)
+    unfinished = path.with_suffix(".part")
+    unfinished.write_bytes(content)
+    unfinished.replace(path)

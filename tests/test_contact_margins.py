@@ -72,13 +72,13 @@ def test_the_nearest_touch_is_where_one_more_step_would_change_the_motion():
     run = rollout(model, state, dt, 4, frames=range(4))
     heights = start - 10.0 * dt**2 * np.array([0, 1, 3, 6])
     np.testing.assert_allclose(run.x[:, 1, 1], heights)
-    found = nearest_touch(model, run)
-    assert (found.force, found.node, found.step) == ("floor", 1, 3)
-    assert found.distance == pytest.approx(0.1)
-    assert found.speed == pytest.approx(3.0)
+    touch = nearest_touch(model, run)
+    assert (touch.force, touch.node, touch.step) == ("floor", 1, 3)
+    assert touch.distance == pytest.approx(0.1)
+    assert touch.speed == pytest.approx(3.0)
     # By less it may be lowered, and every touch stays in its step; by more, not.
     steps = {}
-    for lowered in (0.0, 0.99 * found.distance, 1.01 * found.distance):
+    for lowered in (0.0, 0.99 * touch.distance, 1.01 * touch.distance):
         moved = State(state.x - [0.0, lowered, 0.0])
         deep = contact_margins(model, rollout(model, moved, dt, 4, frames=range(4)))["floor"].touch
         steps[lowered] = (deep > 0.0).sum()

@@ -118,22 +118,22 @@ def test_indices_are_checked_where_numba_is_asked_to(monkeypatch):
     ],
 )
 def test_plain_numba_gives_the_same_numbers_without_private_parts_of_it(what):
-    own, plain = (run("tests.plain_numba", what, ADJSIM_PLAIN_NUMBA=mode) for mode in "01")
-    assert own["private"]
+    usual, plain = (run("tests.plain_numba", what, ADJSIM_PLAIN_NUMBA=mode) for mode in "01")
+    assert usual["private"]
     assert not plain["private"]
-    for name, value in own["numbers"].items():
+    for name, value in usual["numbers"].items():
         # Another inlining may contract otherwise: a few hundred roundings.
         scale = np.abs(value).max()
         np.testing.assert_allclose(plain["numbers"][name], value, rtol=0, atol=1e-12 * scale)
 
 
 def test_options_of_compilations_are_equal_if_all_are_whether_set_or_not():
-    one, other = Flags(), Flags()
-    other.nrt = one.nrt
-    assert one == other
-    assert hash(one) == hash(other)
-    other.nrt = not one.nrt
-    assert one != other
+    first, other = Flags(), Flags()
+    other.nrt = first.nrt
+    assert first == other
+    assert hash(first) == hash(other)
+    other.nrt = not first.nrt
+    assert first != other
 
 
 def test_another_numba_is_told_and_done_without(monkeypatch, caplog):

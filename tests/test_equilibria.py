@@ -29,16 +29,16 @@ def bar(path, gravity=(0.0, 0.0, 0.0)):
 
 def test_a_tensile_test_in_ten_loads_has_E_A_strain():
     model = bar(Signal([-1.0, LOADS - 1.0], [X[ENDS], STRETCHED[ENDS]]))
-    found = equilibria(model, State(X), range(LOADS + 1), LOADS)
-    part = np.arange(LOADS + 1) / LOADS
-    places = X + part[:, None, None] * (STRETCHED - X)
-    np.testing.assert_allclose(found.x, places, atol=0.2 * STRAIN**2)
-    run = Trajectory(np.arange(LOADS + 1), 1.0, found.x, np.zeros_like(found.x))
-    pulled, still = ENDS[X[ENDS, 0] > 0.1], found.by_state[0].field.model
+    solved = equilibria(model, State(X), range(LOADS + 1), LOADS)
+    share = np.arange(LOADS + 1) / LOADS
+    places = X + share[:, None, None] * (STRETCHED - X)
+    np.testing.assert_allclose(solved.x, places, atol=0.2 * STRAIN**2)
+    run = Trajectory(np.arange(LOADS + 1), 1.0, solved.x, np.zeros_like(solved.x))
+    pulled, still = ENDS[X[ENDS, 0] > 0.1], solved.by_state[0].field.model
     R = GripForce(still, State(X), pulled, 1.0, 1, None).at(run)
     # The law leaves linear elasticity by a few times the square of the strain.
     np.testing.assert_allclose(
-        R[:, 0], E * 0.05**2 * STRAIN * part, atol=5 * E * 0.05**2 * STRAIN**2
+        R[:, 0], E * 0.05**2 * STRAIN * share, atol=5 * E * 0.05**2 * STRAIN**2
     )
 
 
@@ -46,18 +46,18 @@ def test_derivatives_along_a_path_agree_with_each_other_and_with_differences(rng
     knots = X[ENDS] + 0.005 * rng.standard_normal((3, len(ENDS), 3))
     model, states = bar(Signal([-1.0, 1.5, 4.0], knots), (0.3, -9.8, 0.1)), [0, 2, 3, 5]
     start = State(X + 0.001 * rng.standard_normal(X.shape))
-    found = equilibria(model, start, states, 5)
-    adj = rng.standard_normal(found.x.shape)
-    gradient = equilibria_vjp(found, adj)
+    solved = equilibria(model, start, states, 5)
+    adj = rng.standard_normal(solved.x.shape)
+    gradient = equilibria_vjp(solved, adj)
     assert np.abs(gradient["grip.positions"]).max() > 0.0
     for path in ("bar.mu", "grip.positions", "state.x", "gravity", "bar.density"):
         at = {**model.parameters(), **model.state_parameters(start)}[path]
 
         def push(tangent, path=path):
-            return equilibria_jvp(found, {path: tangent})
+            return equilibria_jvp(solved, {path: tangent})
 
         def pull(adj, path=path):
-            return equilibria_vjp(found, adj, [path])[path]
+            return equilibria_vjp(solved, adj, [path])[path]
 
         def loss(value, path=path):
             moved = equilibria(*model.with_values(start, {path: value}), states, 5)
@@ -69,9 +69,9 @@ def test_derivatives_along_a_path_agree_with_each_other_and_with_differences(rng
 
 def test_without_grips_all_states_are_alike():
     held = Model(None, {"bar": bar(X[ENDS]).forces["bar"]}, pinned=X[:, 0] == 0.0)
-    found = equilibria(held, State(X), [0, 4], 5)
-    assert found.by_state[0] is found.by_state[1]
-    adj = np.ones(found.x.shape)
-    twice = equilibria_vjp(found, adj, ["gravity"])["gravity"]
-    tan = equilibria_jvp(found, {"gravity": np.ones(3)})
+    solved = equilibria(held, State(X), [0, 4], 5)
+    assert solved.by_state[0] is solved.by_state[1]
+    adj = np.ones(solved.x.shape)
+    twice = equilibria_vjp(solved, adj, ["gravity"])["gravity"]
+    tan = equilibria_jvp(solved, {"gravity": np.ones(3)})
     np.testing.assert_allclose(twice.sum(), np.sum(adj * tan), rtol=1e-12)

@@ -17,7 +17,9 @@ def functions_of(owner, prefix):
     """Return the public functions of a module or a class, by their full names."""
     names = getattr(owner, "__all__", dir(owner))
     members = {name: getattr(owner, name) for name in names if not name.startswith("_")}
-    return {f"{prefix}.{name}": one for name, one in members.items() if inspect.isfunction(one)}
+    return {
+        f"{prefix}.{name}": member for name, member in members.items() if inspect.isfunction(member)
+    }
 
 
 FUNCTIONS = {}

@@ -148,7 +148,7 @@ def test_a_product_takes_eight_to_twenty_gradients(case, rng):
 
     direction = {path: rng.standard_normal(np.shape(value)) for path, value in case.x.items()}
     scale = {path: 0.1 * np.abs(value).max() for path, value in case.x.items()}
-    case.run.hvp({path: scale[path] * one for path, one in direction.items()}, counted)
+    case.run.hvp({path: scale[path] * values for path, values in direction.items()}, counted)
     assert 8 <= len(calls) <= 20
 
 
@@ -159,16 +159,16 @@ def swing():
 
 def test_a_product_has_the_rows_that_are_wanted(swing):
     direction = {"length": 0.3}
-    (own,) = swing.hvp(direction)
+    (path,) = swing.hvp(direction)
     rows = swing.run.hvp(direction, swing.cotangents, wrt=["state.angle", "length"])
-    assert own == "length"
+    assert path == "length"
     assert list(rows) == ["state.angle", "length"]
 
 
 def test_one_array_is_the_cotangent_of_the_first_field(swing):
     direction = {"length": 0.3}
-    own = swing.run.hvp(direction, lambda run: 3.0 * np.square(run.angle))
-    assert own == swing.hvp(direction)
+    product = swing.run.hvp(direction, lambda run: 3.0 * np.square(run.angle))
+    assert product == swing.hvp(direction)
 
 
 @pytest.mark.parametrize(
@@ -218,15 +218,15 @@ def cubic(x):
 def test_a_product_of_any_gradient():
     x, d = np.array([1.0, -2.0]), np.array([0.5, 0.25])
     np.testing.assert_allclose(adjoint.hvp(cubic, x, d), 6.0 * x * d, rtol=1e-12)
-    own = adjoint.hvp(lambda p: {k: cubic(v) for k, v in p.items()}, {"a": x, "b": x}, {"b": d})
-    np.testing.assert_allclose(own["b"], 6.0 * x * d, rtol=1e-12)
-    np.testing.assert_array_equal(own["a"], 0.0)
+    product = adjoint.hvp(lambda p: {k: cubic(v) for k, v in p.items()}, {"a": x, "b": x}, {"b": d})
+    np.testing.assert_allclose(product["b"], 6.0 * x * d, rtol=1e-12)
+    np.testing.assert_array_equal(product["a"], 0.0)
 
 
 def test_a_kink_far_inside_the_first_step_is_stepped_around():
     # (x + |x|) / 2 has slope 1 on the right: at 1e-3 from the kink, steps of 1e-2 reach over it.
-    own = adjoint.hvp(lambda x: np.maximum(x, 0.0), np.array(1e-3), np.array(1.0), scale=1.0)
-    np.testing.assert_allclose(own, 1.0, rtol=1e-9)
+    product = adjoint.hvp(lambda x: np.maximum(x, 0.0), np.array(1e-3), np.array(1.0), scale=1.0)
+    np.testing.assert_allclose(product, 1.0, rtol=1e-9)
 
 
 def test_a_gradient_that_jumps_is_warned_of():

@@ -106,8 +106,8 @@ COLUMN = re.compile(r"(?:^|[._])(?:params|consts|series)\[(?:.*?(?:, |:))?[1-9]\
 
 def python_files(root, *folders):
     """Every source below the given folders, as paths relative to the root."""
-    found = (path.relative_to(root) for folder in folders for path in (root / folder).rglob("*.py"))
-    return sorted(path for path in found if not any(part.startswith(".") for part in path.parts))
+    files = (path.relative_to(root) for folder in folders for path in (root / folder).rglob("*.py"))
+    return sorted(path for path in files if not any(name.startswith(".") for name in path.parts))
 
 
 class Facts(NamedTuple):
@@ -124,22 +124,22 @@ class Facts(NamedTuple):
 @cache
 def facts(path):
     """Return the facts of a file, whose tree is walked once for all rules."""
-    found = Facts([], False, [], {}, [], [])
+    of_file = Facts([], False, [], {}, [], [])
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import | ast.ImportFrom):
-            found.imports.extend(imported(node))
+            of_file.imports.extend(imported(node))
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             args = node.args
             count = len([*args.posonlyargs, *args.args, *args.kwonlyargs])
-            found.parameters[node.name] = max(count, found.parameters.get(node.name, 0))
-            found.vague.append((node.name, VAGUE & bound_names(node)))
+            of_file.parameters[node.name] = max(count, of_file.parameters.get(node.name, 0))
+            of_file.vague.append((node.name, VAGUE & bound_names(node)))
             if "device_fn" in (getattr(name, "id", "") for name in node.decorator_list):
-                found = found._replace(has_device_functions=True)
+                of_file = of_file._replace(has_device_functions=True)
         elif isinstance(node, ast.Call) and has_choice_in_prange(node):
-            found.choices.append(node.lineno)
+            of_file.choices.append(node.lineno)
         elif isinstance(node, ast.Subscript) and COLUMN.search(text := ast.unparse(node)):
-            found.columns.append(text)
-    return found
+            of_file.columns.append(text)
+    return of_file
 
 
 def bound_names(function):
@@ -161,7 +161,7 @@ def bound_names(function):
 def has_choice_in_prange(call):
     """Whether a call is one of `prange` whose argument holds a choice."""
     return getattr(call.func, "id", "") == "prange" and any(
-        isinstance(part, ast.IfExp | ast.BoolOp) for part in ast.walk(call)
+        isinstance(node, ast.IfExp | ast.BoolOp) for node in ast.walk(call)
     )
 
 

@@ -19,7 +19,7 @@ def test_every_name_is_exported_to_type_checkers_too_and_is_no_module(package):
     names = dir(module)
     tree = ast.parse((ROOT / package.replace(".", "/") / "__init__.py").read_text())
     (block,) = (node for node in tree.body if isinstance(node, ast.If))
-    assert names == sorted(one.asname for node in block.body for one in node.names)
+    assert names == sorted(alias.asname for node in block.body for alias in node.names)
     for name in names:
         assert type(getattr(module, name)).__name__ != "module", name
     with pytest.raises(AttributeError, match=f"module '{package}' has no attribute 'nothing'"):

@@ -109,15 +109,15 @@ def test_center_of_mass_tangents_and_adjoints_are_transposes(frame, rng, x, mass
     adj_c = rng.normal(size=target_com.shape)
     adj_x, adj_mass = center_of_mass_vjp(x, mass, adj_c)
     bar = 1e-13 * (np.abs(adj_x * tan_x).sum() + np.abs(adj_mass * tan_m).sum())
-    found = np.vdot(adj_c, center_of_mass_jvp(x, mass, tan_x, tan_m))
-    assert abs(found - np.vdot(adj_x, tan_x) - adj_mass @ tan_m) <= bar
+    pushed = np.vdot(adj_c, center_of_mass_jvp(x, mass, tan_x, tan_m))
+    assert abs(pushed - np.vdot(adj_x, tan_x) - adj_mass @ tan_m) <= bar
 
     adj_x, adj_mass = center_of_mass_mse_vjp(x, mass, target_com, adj=-0.7)
     assert adj_x.shape == x.shape
     assert np.abs(adj_mass).max() > 0
     bar = 1e-13 * (np.abs(adj_x * tan_x).sum() + np.abs(adj_mass * tan_m).sum())
-    found = -0.7 * center_of_mass_mse_jvp(x, mass, target_com, tan_x, tan_m)
-    assert abs(found - np.vdot(adj_x, tan_x) - adj_mass @ tan_m) <= bar
+    pushed = -0.7 * center_of_mass_mse_jvp(x, mass, target_com, tan_x, tan_m)
+    assert abs(pushed - np.vdot(adj_x, tan_x) - adj_mass @ tan_m) <= bar
 
 
 def test_errors_name_the_argument_and_what_was_expected(x, mass, target, target_com):

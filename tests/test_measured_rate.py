@@ -34,10 +34,10 @@ def test_a_spring_at_the_corner_of_a_turned_box_counts_its_mass_and_its_lever(tu
     spring = Springs([(0, 10 - 1)], 50.0, 0.0, 0.0, acts_on=("nodes", "block"))
     model = Model([1.0], {"held": spring}, bodies={"block": bodies}, pinned=[True])
     start = State([[0.0, 0.0, 0.0]], bodies={"block": BodyState([[0.4, 0.0, 0.0]], rotation=turn)})
-    found = rate_at(Field(model), start)
+    rate = rate_at(Field(model), start)
     arm2, inertia = 0.01, 2.0 * 2 * 0.2**2 / 12
     # A spring of rest length 0 is as stiff in all directions.
-    assert found == pytest.approx(2.0 * np.sqrt(50.0 * (1.0 / 2.0 + arm2 / inertia)), rel=1e-9)
+    assert rate == pytest.approx(2.0 * np.sqrt(50.0 * (1.0 / 2.0 + arm2 / inertia)), rel=1e-9)
 
 
 def test_a_soft_body_grows_beyond_the_step_and_not_below(rng):
@@ -58,11 +58,11 @@ def test_the_largest_of_many_motions_is_found_too(rng):
     solid = NeoHookeanTets(mesh.tets, mesh.points, mu=1e4, lam=2e4, density=1000.0, viscosity=1.0)
     model = Model(forces={"solid": solid}, gravity=(0.0, 0.0, 0.0))
     assert 3 * model.n_nodes > DENSE
-    found = rate_at(Field(model), State(mesh.points))
+    rate = rate_at(Field(model), State(mesh.points))
     field, row = Field(model), Field(model).row(State(mesh.points))
     B = np.repeat(np.sqrt(model.inverse_mass), 3)
     k, c = (
         np.linalg.eigvalsh(B[:, None] * field.matrix_at(row, *along, 0).toarray() * B)[-1]
         for along in ((-1.0, 0.0), (0.0, -1.0))
     )
-    assert found == pytest.approx(c + np.sqrt(c * c + 4.0 * k), rel=0.03)
+    assert rate == pytest.approx(c + np.sqrt(c * c + 4.0 * k), rel=0.03)

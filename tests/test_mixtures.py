@@ -59,10 +59,10 @@ def test_the_gradient_of_every_parameter_is_that_of_the_references(case):
         direction = rng.standard_normal(value.shape)
         moved = mixture.referenced({**values, path: value + 1j * STEP * direction}, DT, frames)
         exact = np.vdot(adj, np.imag(moved)) / STEP
-        found = gradient[path] * direction
+        terms = gradient[path] * direction
         assert gradient[path].shape == value.shape
         # Rounding of either side, relative to the terms of the product that is compared.
-        assert abs(found.sum() - exact) <= 1e-12 * np.abs(found).sum(), path
+        assert abs(terms.sum() - exact) <= 1e-12 * np.abs(terms).sum(), path
 
 
 def test_the_tangent_is_that_of_the_references(case):
@@ -72,16 +72,16 @@ def test_the_tangent_is_that_of_the_references(case):
     tan = {path: rng.standard_normal(value.shape) for path, value in values.items()}
     moved = {path: value + 1j * STEP * tan[path] for path, value in values.items()}
     exact = np.imag(mixture.referenced(moved, DT, frames)) / STEP
-    _, found = rollout_jvp(model, state, DT, mixture.n_steps, tan, frames=frames)
-    for ours, theirs in zip((found.x, found.v), exact, strict=True):
+    _, pushed = rollout_jvp(model, state, DT, mixture.n_steps, tan, frames=frames)
+    for ours, theirs in zip((pushed.x, pushed.v), exact, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-13 * np.abs(theirs).max())
 
 
 def test_a_part_of_the_gradient_has_the_bits_of_the_whole(case):
     _, _, run, adj, gradient = case
     paths = list(gradient)
-    for part in (paths[::2], paths[1::3]):
-        some = run.vjp(*adj, wrt=part)
-        assert list(some) == part
-        for path in part:
+    for subset in (paths[::2], paths[1::3]):
+        some = run.vjp(*adj, wrt=subset)
+        assert list(some) == subset
+        for path in subset:
             np.testing.assert_array_equal(some[path], gradient[path], err_msg=path)

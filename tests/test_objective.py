@@ -48,8 +48,8 @@ def test_scipy_finds_what_the_frames_were_made_with():
     moved, state = MODEL.with_values(RUN[0], {"net.stiffness": 55.0, "state.v": 0.3 * X})
     aim = rollout(moved, state, *RUN[1:], frames=range(5, 101, 5)).x
     objective = value_and_grad(loss_of(aim), MODEL, *RUN, wrt=WRT, frames=range(5, 101, 5))
-    found = minimize(objective, objective.start, jac=True, method="BFGS", options={"gtol": 1e-9})
-    values = objective.values(found.x)
+    optimum = minimize(objective, objective.start, jac=True, method="BFGS", options={"gtol": 1e-9})
+    values = objective.values(optimum.x)
     assert values["net.stiffness"] == pytest.approx(55.0, rel=1e-5)
     np.testing.assert_allclose(values["state.v"][1:], 0.3 * X[1:], atol=1e-6)
 

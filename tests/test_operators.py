@@ -54,8 +54,10 @@ def test_fields_of_bodies_have_rows_too():
     cube = RigidBodies(shape("cube", radius=0.1), mass=2.0, points={"tip": (0.1, 0.0, 0.0)})
     model = Model(forces={"push": push}, bodies={"cube": cube})
     state = State(bodies={"cube": BodyState(position=[[0.0, 0.0, 0.0]])})
-    one = record(model, state, DT, 20)
-    J = jacobian_operator(one, ["push.force"], fields=["cube.position", "cube.angular_velocity"])
+    cube_run = record(model, state, DT, 20)
+    J = jacobian_operator(
+        cube_run, ["push.force"], fields=["cube.position", "cube.angular_velocity"]
+    )
     dense = J @ np.eye(3)
     assert np.abs(dense).max() > 0.0
     np.testing.assert_allclose((J.T @ np.eye(J.shape[0])).T, dense, rtol=0, atol=1e-15)
@@ -67,8 +69,8 @@ def test_the_hessian_is_symmetric_and_that_of_hvp(run):
 
     dense = hessian_operator(run, cotangents, ["net.stiffness", "mass"]) @ np.eye(4)
     np.testing.assert_allclose(dense, dense.T, rtol=0, atol=1e-9 * np.abs(dense).max())
-    own = run.hvp({"net.stiffness": 1.0, "mass": np.zeros(3)}, cotangents)
-    assert dense[0, 0] == own["net.stiffness"]
+    product = run.hvp({"net.stiffness": 1.0, "mass": np.zeros(3)}, cotangents)
+    assert dense[0, 0] == product["net.stiffness"]
 
 
 def test_a_pendulum_has_fields_of_its_own():

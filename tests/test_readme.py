@@ -46,8 +46,8 @@ def test_the_example_of_a_picture_runs():
 def test_the_example_of_an_inspection_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     page = (ROOT / "docs" / "inspect.md").read_text(encoding="utf-8")
-    found = run_example(0, page, "## What the numbers mean")["found"]
-    assert found.gradient["floor.friction"] < 0.0  # it would get farther with less
+    inspection = run_example(0, page, "## What the numbers mean")["found"]
+    assert inspection.gradient["floor.friction"] < 0.0  # it would get farther with less
     assert {path.name for path in tmp_path.iterdir()} == {"inspect.html", "inspect.nc"}
 
 
@@ -71,6 +71,6 @@ def test_the_extras_and_scenes_that_are_named_exist():
 
 def test_continuous_integration_runs_the_test_command():
     run = (ROOT / ".ci" / "run").read_text()
-    for part in ("-e '.[test]'", "-m pytest -n auto --dist worksteal"):
-        assert part in README
-        assert part in run
+    for fragment in ("-e '.[test]'", "-m pytest -n auto --dist worksteal"):
+        assert fragment in README
+        assert fragment in run

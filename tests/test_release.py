@@ -67,8 +67,12 @@ def test_the_recipe_has_the_dependencies_of_the_package():
     run = text("conda/recipe.yaml").split("  run:\n")[1].split("\ntests:")[0]
     installed = {line.strip(" -").replace("-base", "") for line in run.splitlines()}
 
-    def alike(ones):
-        return {(one.split()[0], *sorted(one.split()[1].split(","))) for one in ones if one}
+    def alike(requirements):
+        return {
+            (requirement.split()[0], *sorted(requirement.split()[1].split(",")))
+            for requirement in requirements
+            if requirement
+        }
 
     assert alike(installed) == alike(needed)
 
@@ -78,10 +82,10 @@ def test_links_of_the_description_are_absolute(hooks):
     assert f"]({URL}/raw/v1.2.3/docs/_static/scene_fit.png)" in page
     assert f"]({URL}/blob/v1.2.3/docs/own_video.md)" in page
     links = re.findall(r"\]\(([^)]+)\)", page)
-    assert all(one.startswith(("https://", "#")) for one in links)
-    for one in links:
-        if one.startswith(URL):
-            path = one.removeprefix(URL).split("/", 3)[3].partition("#")[0]
+    assert all(link.startswith(("https://", "#")) for link in links)
+    for link in links:
+        if link.startswith(URL):
+            path = link.removeprefix(URL).split("/", 3)[3].partition("#")[0]
             assert (ROOT / path).exists(), path
 
 

@@ -146,10 +146,10 @@ def test_a_row_after_the_last_frame_has_no_gradient(box):
 
 def test_a_subset_of_the_gradient_has_the_same_bits(run, adj, gradient):
     for wrt in (["solid.mu"], ["state.v", "gravity"], ["mass"], ["floor.friction", "state.x"]):
-        part = run.vjp(*adj, wrt=wrt)
-        assert list(part) == wrt
+        subset = run.vjp(*adj, wrt=wrt)
+        assert list(subset) == wrt
         for path in wrt:
-            np.testing.assert_array_equal(part[path], gradient[path], err_msg=path)
+            np.testing.assert_array_equal(subset[path], gradient[path], err_msg=path)
 
 
 def test_cotangents_add_up(run, adj, gradient):

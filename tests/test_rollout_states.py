@@ -109,8 +109,8 @@ def test_an_interrupted_sweep_leaves_a_record_that_can_be_reversed(box, adj, gra
 def test_threads_that_share_a_record_take_turns(box, gradient, adj):
     run = record(*box, DT, N_STEPS, frames=FRAMES, checkpoint=Binomial(3), threads=1)
     with ThreadPoolExecutor(4) as pool:
-        for found in pool.map(lambda _: run.vjp(adj), range(8)):
-            assert_same(found, gradient)
+        for of_thread in pool.map(lambda _: run.vjp(adj), range(8)):
+            assert_same(of_thread, gradient)
 
 
 @pytest.mark.parametrize("chunk", [1, 7])

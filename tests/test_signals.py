@@ -132,9 +132,9 @@ def test_the_gradient_of_a_signal_is_that_of_its_values(path, adj, gradient):
         run = rollout(model, state, DT, N_STEPS, frames=FRAMES)
         return float(np.vdot(adj[0], run.x) + np.vdot(adj[1], run.v))
 
-    own = {path: gradient[path]}
-    kink = kink_distance(rollout_margins(MODEL, STATE, DT, N_STEPS), values, gradient=own)
-    check = gradcheck(loss, own, values, n_directions=4, step=1e-3, kink=kink)
+    slopes = {path: gradient[path]}
+    kink = kink_distance(rollout_margins(MODEL, STATE, DT, N_STEPS), values, gradient=slopes)
+    check = gradcheck(loss, slopes, values, n_directions=4, step=1e-3, kink=kink)
     assert check.passed, check.table()
 
 
@@ -149,6 +149,6 @@ def test_tangent_and_adjoint_of_all_signals_are_transposes(adj, gradient):
 
 def test_a_checkpointed_gradient_of_signals_has_the_same_bits(adj, gradient):
     run = record(MODEL, STATE, DT, N_STEPS, frames=FRAMES, checkpoint=Binomial(3))
-    found = run.vjp(*adj)
+    checkpointed = run.vjp(*adj)
     for path in SIGNALS:
-        np.testing.assert_array_equal(found[path], gradient[path], err_msg=path)
+        np.testing.assert_array_equal(checkpointed[path], gradient[path], err_msg=path)

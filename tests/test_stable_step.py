@@ -92,11 +92,11 @@ def test_a_box_counts_as_touched_on_one_side_and_by_the_two_stiffest_obstacles()
     coupling = 4 * arm / np.sqrt(2.0 * inertia)
     of_side = np.array([[4 / 2.0, coupling], [coupling, 4 * 2 * arm**2 / inertia]])
     largest = 100.0 * np.linalg.eigvalsh(of_side)[-1]
-    one = Model(forces={"a": floor}, bodies={"block": block()})
-    assert one.stable_dt() == pytest.approx(2.0 / np.sqrt(largest), rel=1e-9)
+    alone = Model(forces={"a": floor}, bodies={"block": block()})
+    assert alone.stable_dt() == pytest.approx(2.0 / np.sqrt(largest), rel=1e-9)
     forces = {name: dataclasses.replace(floor) for name in "abc"}
     three = Model(forces=forces, bodies={"block": block()})
-    assert three.stable_dt() == pytest.approx(one.stable_dt() / 2.0, rel=1e-12)
+    assert three.stable_dt() == pytest.approx(alone.stable_dt() / 2.0, rel=1e-12)
 
 
 def test_points_in_a_plane_are_touched_all_at_once():
@@ -174,11 +174,11 @@ def test_a_long_rollout_above_it_warns_and_auto_is_half_of_it(run):
         warnings.simplefilter("error")
         run(model, state, 0.9 * stable, 500)
         run(model, state, 1.4 * stable, 499)
-        found = run(model, state, "auto", 500)
-    assert getattr(found, "trajectory", found).dt == 0.5 * stable
+        outcome = run(model, state, "auto", 500)
+    assert getattr(outcome, "trajectory", outcome).dt == 0.5 * stable
     heavy = Model(np.full(2, 16.0), {"floor": FLOOR})
-    (own, _) = rollout(stack([model, heavy]), [state, state], "auto", 3)
-    assert own.dt == 0.5 * stable
+    (trajectory, _) = rollout(stack([model, heavy]), [state, state], "auto", 3)
+    assert trajectory.dt == 0.5 * stable
     for bad, its in ((Model(np.ones(2)), state), (SimplePendulum(1.0), PendulumState(0.1))):
         with pytest.raises(ValueError, match=r"`dt` must be a number of seconds: a .* without"):
             run(bad, its, "auto", 3)

@@ -43,7 +43,7 @@ def forces_at(force, x, dtype):
 @pytest.mark.parametrize("kind", KINDS)
 def test_rounding_goes_with_the_square_of_the_condition_number(kind, rng):
     X = thin_elements(rng, kind).astype(float)
-    strained = [own @ (np.eye(3) + 0.1 * rng.normal(size=(3, 3))) for own in X]
+    strained = [corners @ (np.eye(3) + 0.1 * rng.normal(size=(3, 3))) for corners in X]
     x = np.concatenate(strained).astype(np.float32).astype(float)
     n = X.shape[1]
     force = KINDS[kind](np.arange(N * n).reshape(N, n), X.reshape(-1, 3), MU, LAM)

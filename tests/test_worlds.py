@@ -235,7 +235,7 @@ def test_a_few_worlds_may_run_step_by_step_together(different, expected):
 
 @pytest.mark.parametrize("n_parts", [1, 2, 3, 5])
 def test_parts_share_out_everything_once(different, n_parts):
-    packed = pack([own for own, _ in different], N_STEPS, F64, n_parts)
+    packed = pack([model for model, _ in different], N_STEPS, F64, n_parts)
     assert packed.n_groups >= n_parts
     for parts in (
         whole_groups(packed), whole_groups(packed, merged=False), even_shares(packed, n_parts)
@@ -243,9 +243,9 @@ def test_parts_share_out_everything_once(different, n_parts):
         tile_ptr, tiles, range_ptr, ranges = parts
         assert (tile_ptr[-1], range_ptr[-1]) == (len(tiles), len(ranges))
         for row, entry in enumerate(packed.table):
-            own = tiles[tiles[:, 1] == row]
-            assert (own[:, 0] == row % 2).all()
-            covered = np.concatenate([np.arange(lo, hi) for lo, hi in own[:, 2:]])
+            row_tiles = tiles[tiles[:, 1] == row]
+            assert (row_tiles[:, 0] == row % 2).all()
+            covered = np.concatenate([np.arange(lo, hi) for lo, hi in row_tiles[:, 2:]])
             np.testing.assert_array_equal(np.sort(covered), np.arange(entry[0]))
         nodes = np.concatenate([np.arange(lo, hi) for lo, hi in ranges[:, 1:3]])
         np.testing.assert_array_equal(nodes, np.arange(packed.n_nodes))
@@ -325,13 +325,13 @@ def test_worlds_of_other_kinds_give_the_bits_of_each_alone(different, threads):
     tangents[4] = {"solid.viscosity": 1.0, "gravity": np.ones(3)}
     pushed = run.jvp(tangents)
     turned = [{}] * 6 + [run.trajectory[6].bodies]
-    grads = run.vjp([own.x for own in run.trajectory], bodies=turned)
-    some = run.vjp([own.x for own in run.trajectory], wrt=["solid.mu", "mass"])
-    assert [sorted(own) for own in some] == [
+    grads = run.vjp([trajectory.x for trajectory in run.trajectory], bodies=turned)
+    some = run.vjp([trajectory.x for trajectory in run.trajectory], wrt=["solid.mu", "mass"])
+    assert [sorted(gradient) for gradient in some] == [
         ["solid.mu"], ["solid.mu"], ["solid.mu"], [], ["solid.mu"], ["mass"], [],
     ]  # fmt: skip
-    for world, own in enumerate(models):
-        alone = record(own, states[world], DT, N_STEPS, frames=FRAMES, threads=1)
+    for world, world_model in enumerate(models):
+        alone = record(world_model, states[world], DT, N_STEPS, frames=FRAMES, threads=1)
         mine = run.trajectory[world]
         np.testing.assert_array_equal(mine.x, alone.trajectory.x)
         np.testing.assert_array_equal(pushed[world].x, alone.jvp(tangents[world]).x)

@@ -84,9 +84,9 @@ def test_training_repeats_itself_by_its_seed(rng):
 def test_errors_are_relative_to_the_truth(rng):
     videos = bright_videos(30, rng)
     doubled = scored({"double": 2.0 * videos.values}, videos)
-    assert [one["parameter"] for one in doubled] == ["a", "b"]
-    for one in doubled:
-        assert one["mean"] == one["median"] == one["worst"] == 1.0
+    assert [row["parameter"] for row in doubled] == ["a", "b"]
+    for row in doubled:
+        assert row["mean"] == row["median"] == row["worst"] == 1.0
     blind = blind_guesses(videos, videos, 0)
     assert np.array_equal(blind["average"][3], videos.values.mean(axis=0))
     assert np.isin(blind["random"][:, 0], videos.values[:, 0]).all()
@@ -101,10 +101,12 @@ def test_the_command_leaves_numbers_guesses_and_a_report(folder, tmp_path, monke
     assert "cnn       body.mass" in printed.out
     assert "convlstm  epoch 2/2" in printed.err
     result = json.loads((out / "result.json").read_text())
-    assert [one["network"] for one in result["networks"]] == ["cnn", "convlstm"]
+    assert [network["network"] for network in result["networks"]] == ["cnn", "convlstm"]
     assert (result["train"], result["test"], result["frames"]) == (8, 2, 2)
     assert len(result["scores"]) == 4 * 5
-    assert all(one["seconds"] > 0.0 and len(one["losses"]) == 2 for one in result["networks"])
+    assert all(
+        network["seconds"] > 0.0 and len(network["losses"]) == 2 for network in result["networks"]
+    )
     with (out / "guesses.csv").open() as stream:
         lines = list(csv.DictReader(stream))
     assert len(lines) == 4 * 2 * 5
@@ -142,12 +144,12 @@ def test_a_folder_without_a_whole_data_set_is_refused(tmp_path):
 
 def test_networks_are_judged_by_scenes_that_they_have_not_seen(folder, tmp_path):
     index, names = read_index(folder), read_videos(folder, "train", 1).names
-    own = made(*SIZE, count=3, seed=1, folder=tmp_path / "own").path
-    assert command.read_unseen(own, index, names, 1).scenes.tolist() == [0, 1, 2]
+    unseen = made(*SIZE, count=3, seed=1, folder=tmp_path / "own").path
+    assert command.read_unseen(unseen, index, names, 1).scenes.tolist() == [0, 1, 2]
     with pytest.raises(StudyError, match=r"must have another seed .* both have 0"):
         command.read_unseen(folder, index, names, 1)
     with pytest.raises(StudyError, match="must be a data set of `rigid-mass` as"):
-        command.read_unseen(own, {**index, "scene": "rigid-mass"}, names, 1)
+        command.read_unseen(unseen, {**index, "scene": "rigid-mass"}, names, 1)
 
 
 def test_too_few_videos_are_refused(rng):

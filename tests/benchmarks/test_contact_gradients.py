@@ -47,8 +47,8 @@ def test_closed_slopes_are_the_derivatives_of_the_closed_form(name):
             up, down = (problem.limit(p | {key: value + d}) for d in (h, -h))
             assert (up - down) / (2 * h) == pytest.approx(slopes[key], rel=1e-8)
         else:
-            found = np.imag(problem.limit(p | {key: value + 1e-30j})) / 1e-30
-            assert found == pytest.approx(slopes[key], rel=1e-13, abs=1e-15)
+            slope = np.imag(problem.limit(p | {key: value + 1e-30j})) / 1e-30
+            assert slope == pytest.approx(slopes[key], rel=1e-13, abs=1e-15)
 
 
 @each_with_all_laws
@@ -62,9 +62,9 @@ def test_the_adjoint_is_the_derivative_of_the_program(name):
 def assert_orders(errors, value, gradient):
     """Orders lie within what their fits leave open, which is narrow enough to tell."""
     for name, derived in (("value", value), ("gradient", gradient)):
-        found = fit(errors.over, getattr(errors, name))
-        assert found.width < WIDEST
-        assert abs(found.slope - derived) <= found.width, name
+        line = fit(errors.over, getattr(errors, name))
+        assert line.width < WIDEST
+        assert abs(line.slope - derived) <= line.width, name
 
 
 @each_problem
@@ -102,18 +102,18 @@ def test_the_gradient_of_a_bounce_is_the_slope_but_with_damping():
     for problem in (PROBLEMS["lossy"], CUBIC, DAMPED):
         p, n = problem.start, round(problem.end / dt)
         values, gradients = run(problem, copies_of(problem, rate, dt), n)
-        slope, found = wide_slope(problem, rate, dt, "height"), gradients[:, 0]
+        slope, by_height = wide_slope(problem, rate, dt, "height"), gradients[:, 0]
         s = np.sqrt(p["speed"] ** 2 + 2 * p["gravity"] * p["height"])
         rest = problem.end - (s - p["speed"]) / p["gravity"]
         ripple = rate**2 * dt / np.sqrt(6) * rest
         assert values.mean() == pytest.approx(problem.limit(p), abs=s / rate)  # a touch takes time
         assert slope == pytest.approx(problem.slopes(p)["height"], abs=0.1)
-        assert found.std() < (ripple if problem is not CUBIC else 0.1 * ripple)
+        assert by_height.std() < (ripple if problem is not CUBIC else 0.1 * ripple)
         if problem is DAMPED:
             wrong = DAMPED.rebound(p, s) / s * 2 * p["ratio"] * rate * rest
-            assert slope - found.mean() == pytest.approx(wrong, rel=0.2)  # `rest` has the touch
+            assert slope - by_height.mean() == pytest.approx(wrong, rel=0.2)  # `rest` has the touch
         else:
-            assert found.mean() == pytest.approx(slope, abs=ripple / 5)
+            assert by_height.mean() == pytest.approx(slope, abs=ripple / 5)
 
 
 def test_at_the_stick_limit_the_slope_from_the_side_of_stick_is_returned():
@@ -133,8 +133,8 @@ def test_closed_slopes_of_two_bodies_are_the_derivatives_of_the_closed_form(name
     slopes = problem.slopes(problem.start)
     assert list(slopes) == list(problem.start)
     for key, value in problem.start.items():
-        found = np.imag(problem.limit(problem.start | {key: value + 1e-30j})) / 1e-30
-        assert found == pytest.approx(slopes[key], rel=1e-13, abs=1e-15)
+        slope = np.imag(problem.limit(problem.start | {key: value + 1e-30j})) / 1e-30
+        assert slope == pytest.approx(slopes[key], rel=1e-13, abs=1e-15)
 
 
 @each_pair
@@ -168,11 +168,11 @@ def test_two_balls_have_the_gradient_1_0_1_0_to_1e_4():
 def test_two_bodies_are_the_reduced_problem_step_by_step():
     # Sums of a thousand steps, in another order.
     reduced, pair = PROBLEMS["balls"], TWO_BODIES["pair"]
-    (value, gradient), (found, theirs) = (
+    (value, gradient), (pair_value, pair_gradient) = (
         run(each, [(pair.start, 100.0)], 500) for each in (reduced, pair)
     )
-    assert found == pytest.approx(value, rel=1e-12)
-    assert theirs == pytest.approx(gradient, rel=1e-9)
+    assert pair_value == pytest.approx(value, rel=1e-12)
+    assert pair_gradient == pytest.approx(gradient, rel=1e-9)
 
 
 @pytest.mark.parametrize("name", ["pair", "glancing"])
@@ -181,16 +181,16 @@ def test_balls_elsewhere_have_our_value_and_gradient_to_rounding(package, name):
     pytest.importorskip(package)
     problem = TWO_BODIES[name]
     value, gradient = run(problem, [(problem.start, 100.0)], 500)
-    found, theirs = BALLS[package](problem, problem.start, 100.0, 500)
-    assert found == pytest.approx(value[0], rel=1e-12)
-    assert theirs == pytest.approx(gradient[0], rel=1e-9)
+    their_value, their_gradient = BALLS[package](problem, problem.start, 100.0, 500)
+    assert their_value == pytest.approx(value[0], rel=1e-12)
+    assert their_gradient == pytest.approx(gradient[0], rel=1e-9)
 
 
 def test_orders_are_those_of_a_line_through_logarithms():
     over = np.array([1.0, 2.0, 4.0, 8.0])
-    found = fit(over, 3 * over**1.5)
-    assert found.slope == pytest.approx(1.5)
-    assert found.width == pytest.approx(0.0, abs=1e-12)
+    line = fit(over, 3 * over**1.5)
+    assert line.slope == pytest.approx(1.5)
+    assert line.width == pytest.approx(0.0, abs=1e-12)
 
 
 def test_a_run_prints_the_table_and_writes_picture_and_numbers(tmp_path):

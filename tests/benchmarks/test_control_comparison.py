@@ -49,6 +49,8 @@ def test_a_comparison_that_is_stopped_goes_on_with_the_same_draws(tmp_path):
     for before, after in zip(whole, again, strict=True):
         thetas = np.array([evaluation.theta for evaluation in before])
         np.testing.assert_array_equal(thetas, [evaluation.theta for evaluation in after])
-        assert [one.loss for one in before] == [one.loss for one in after]
+        assert [evaluation.loss for evaluation in before] == [
+            evaluation.loss for evaluation in after
+        ]
         assert len(np.unique(thetas, axis=0)) == 4
         assert ((low <= thetas) & (thetas <= high)).all()

@@ -238,9 +238,9 @@ def test_a_box_slides_to_rest_where_coulomb_says():
 
 
 def test_pendula_swing_with_their_periods_and_keep_their_energy():
-    one = {"mass": np.ones(1), "damping": np.zeros(1)}
+    undamped = {"mass": np.ones(1), "damping": np.zeros(1)}
     times = np.array([0.0, np.pi * np.sqrt(0.5 / 9.81)])
-    half = solver_rigid.pendulum(np.array([0.5]), np.array([0.01]), times, **one)
+    half = solver_rigid.pendulum(np.array([0.5]), np.array([0.01]), times, **undamped)
     assert half[1, 0] == pytest.approx(-0.01, rel=1e-4)
     length, mass = np.array([0.3, 0.2]), np.array([0.2, 0.1])
     times = np.linspace(0.0, 1.0, 2001)
@@ -342,9 +342,11 @@ def test_there_are_enough_films_and_each_starts_off_the_truth():
     assert len({film.name for film in variations()}) == 50
     for film in FILMS:
         scene = scene_file(film, 0)
-        for path, one in film.free.items():
+        for path, parameter in film.free.items():
             low, high = scene["free"][path]["bounds"]
-            assert np.all((np.ravel(one["start"]) >= low) & (np.ravel(one["start"]) <= high))
+            assert np.all(
+                (np.ravel(parameter["start"]) >= low) & (np.ravel(parameter["start"]) <= high)
+            )
 
 
 @pytest.mark.parametrize("name", ["two-balls", "cloth-sphere", "links"])
@@ -353,7 +355,7 @@ def test_films_of_contact_and_joints_have_scene_files_that_are_read(name, tmp_pa
     make(replace(film, shot=replace(film.shot, n_frames=2)), tmp_path)
     scene = read_scene(tmp_path / "scene.toml")
     bodies = read_scene(tmp_path / "positions.toml").observations.values()
-    assert [one.body for one in bodies] == [*scene.bodies]
+    assert [observation.body for observation in bodies] == [*scene.bodies]
 
 
 def test_a_film_comes_with_all_that_a_user_has(tmp_path):

@@ -71,30 +71,30 @@ def test_the_command_leaves_pictures_and_one_self_contained_page(tmp_path, monke
 @pytest.mark.parametrize("camera", [FRONT, OFF_MIDDLE])
 def test_vtk_draws_the_same_pixels(scene, camera):
     size = (90, 120)
-    one = shot(scene, lambda size: rasterizer(size, blend=Hard()), camera)(size)
-    picture = Exhibit(NAMED["hard"], one.draw(), draw_by_vtk(one))
+    view = shot(scene, lambda size: rasterizer(size, blend=Hard()), camera)(size)
+    picture = Exhibit(NAMED["hard"], view.draw(), draw_by_vtk(view))
     # Edges that pass within 1/256 of a pixel of its centre fall to either side.
     assert picture.differing < 0.01
     assert np.median(picture.largest) < 0.5 / 255 + 1e-6
 
 
-def faces_seen(one):
+def faces_seen(view):
     """The number of the face that each pixel shows, from 1 on, 0 where there is none."""
     first, objects = 1, {}
-    for name, mesh in one.scene.objects.items():
+    for name, mesh in view.scene.objects.items():
         number = np.arange(first, first + len(mesh.faces))
         first += len(number)
         colors = np.stack([number // 64, number % 64, 0 * number], axis=-1) / 64.0
         objects[name] = Mesh(mesh.faces, face_colors=colors, material=Material(1.0, 0.0))
-    scene = replace(one.scene, objects=objects, lights={})
-    black = replace(one.rasterizer, background=(0.0, 0.0, 0.0))
-    image = replace(one, scene=scene, rasterizer=black).draw()
+    scene = replace(view.scene, objects=objects, lights={})
+    black = replace(view.rasterizer, background=(0.0, 0.0, 0.0))
+    image = replace(view, scene=scene, rasterizer=black).draw()
     return np.rint(64 * (64 * image[..., 0] + image[..., 1])).astype(int)
 
 
-def away_from_edges(one):
+def away_from_edges(view):
     """Which pixels show the same face as all eight around them, none at the border."""
-    seen = faces_seen(one)
+    seen = faces_seen(view)
     around = np.lib.stride_tricks.sliding_window_view(seen, (3, 3))
     same = (around == seen[1:-1, 1:-1, None, None]).all(axis=(2, 3)) & (seen[1:-1, 1:-1] > 0)
     return np.pad(same, 1)
@@ -102,10 +102,10 @@ def away_from_edges(one):
 
 def largest_difference_from_vtk(scene, lights):
     """Between two pictures by hard faces, away from their edges, [1/255]."""
-    one = shot(scene, lambda size: rasterizer(size, blend=Hard()), lights=lights)((180, 240))
-    inside = away_from_edges(one)
+    view = shot(scene, lambda size: rasterizer(size, blend=Hard()), lights=lights)((180, 240))
+    inside = away_from_edges(view)
     assert inside.mean() > 0.2  # faces of the apple are five pixels wide
-    return 255.0 * np.abs(one.draw().clip(0.0, 1.0) - draw_by_vtk(one))[inside].max(), one.scene
+    return 255.0 * np.abs(view.draw().clip(0.0, 1.0) - draw_by_vtk(view))[inside].max(), view.scene
 
 
 @needs_vtk

@@ -21,11 +21,11 @@ def test_a_page_shows_what_the_data_files_have(name):
 @pytest.mark.parametrize("name", PAGES)
 def test_the_comments_of_a_page_are_in_pairs_and_hide_nothing(name):
     text = PAGES[name]
-    found = list(publish.SHOWN.finditer(text))
-    assert text.count("<!-- data ") == text.count("<!-- end -->") == len(found)
-    for one in found:  # a line that begins with a comment is HTML, whose Markdown is not read
-        begins_line = text[: one.start()].rpartition("\n")[2].strip() == ""
-        assert begins_line == ("\n" in one.group(3))
+    comments = list(publish.SHOWN.finditer(text))
+    assert text.count("<!-- data ") == text.count("<!-- end -->") == len(comments)
+    for comment in comments:  # a line that begins with one is HTML, whose Markdown is not read
+        begins_line = text[: comment.start()].rpartition("\n")[2].strip() == ""
+        assert begins_line == ("\n" in comment.group(3))
 
 
 @pytest.mark.parametrize("file", sorted(publish.DATA.glob("*.json")), ids=lambda file: file.stem)

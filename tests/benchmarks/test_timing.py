@@ -29,19 +29,19 @@ def run(*args):
 def test_a_run_times_every_part_and_writes_its_numbers(tmp_path):
     done = run("--out", str(tmp_path / "t.json"))
     assert done.exit_code == 0, done.output
-    found = json.loads((tmp_path / "t.json").read_text())
-    laps = found["laps"]
+    timing = json.loads((tmp_path / "t.json").read_text())
+    laps = timing["laps"]
     assert list(dict.fromkeys(lap["part"] for lap in laps)) == [*PARTS]
     assert all(0.0 < lap["min"] <= lap["median"] for lap in laps)
-    assert found["machine"]["processor"]
+    assert timing["machine"]["processor"]
     tets = [(lap["case"], lap["kind"]) for lap in laps if lap["part"] == "tets"]
     assert len(set(tets)) == len(tets) == 2 * 2 * 3
     assert {kind for _, kind in tets} == {FORWARD, BOTH, BOTH_MASS}
     compared = [lap for lap in laps if lap["ratio"]]
     assert {lap["part"] for lap in compared} == {"contact", "worlds", "images", "memory"}
     assert all(lap["ratio"]["min"] > 0.0 for lap in compared)
-    for part in PARTS:
-        assert f"{part}: " in done.output
+    for name in PARTS:
+        assert f"{name}: " in done.output
     assert "5 tetrahedra, forward: " in done.output
     assert "for each covered pixel" in done.output
 
@@ -102,12 +102,12 @@ def test_times_are_summed_up_as_minimum_median_and_paired_ratio():
     b = Lap("p", "b", FORWARD, 1, int, wall=[1.0, 10.0, 1.0], core=[1.0, 2.0, 1.0])
     a = Lap("p", "a", FORWARD, 1, int, work=2.0, beside=b, facts={"steps": 3})
     a.wall, a.core = [2.0, 20.0, 3.0], [2.0, 4.0, 3.0]  # a burst of noise hits both
-    found = a.result()
-    assert (found["min"], found["median"], found["on_core"]) == (1.0, 1.5, 1.0)
-    assert found["ratio"] == {"min": 1.0, "median": 1.0}
-    assert found["steps"] == 3
+    result = a.result()
+    assert (result["min"], result["median"], result["on_core"]) == (1.0, 1.5, 1.0)
+    assert result["ratio"] == {"min": 1.0, "median": 1.0}
+    assert result["steps"] == 3
     out = io.StringIO()
-    show([found, b.result()], Console(file=out, width=100))
+    show([result, b.result()], Console(file=out, width=100))
     assert "1000 (1500)" in out.getvalue()
 
 

@@ -66,8 +66,8 @@ def test_float32_is_kept_and_near_float64(case):
     for dtype in (np.float32, np.float64):
         function, values = made(case, dtype=dtype)
         gradient = jax.grad(loss_of(function))(values)
-        found = jax.tree.leaves((function(values), gradient))
-        assert {x.dtype for x in found} == {np.dtype(dtype)}
+        arrays = jax.tree.leaves((function(values), gradient))
+        assert {x.dtype for x in arrays} == {np.dtype(dtype)}
         results.append(gradient)
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-4), *results)
 
@@ -76,8 +76,8 @@ def test_values_and_gradient_are_those_of_the_package_to_the_bit(swing):
     model, state, dt, n_steps = SPRINGS
     run = record(*model.with_values(state, {"net.stiffness": 37.0}), dt, n_steps)
     np.testing.assert_array_equal(swing(37.0), run.trajectory.x)
-    found = jax.grad(lambda k: 0.5 * (swing(k) ** 2).sum())(37.0)
-    assert found == run.vjp(run.trajectory.x, wrt=["net.stiffness"])["net.stiffness"]
+    slope = jax.grad(lambda k: 0.5 * (swing(k) ** 2).sum())(37.0)
+    assert slope == run.vjp(run.trajectory.x, wrt=["net.stiffness"])["net.stiffness"]
 
 
 def test_a_gradient_runs_the_rollout_once(monkeypatch):
@@ -94,7 +94,7 @@ def test_a_gradient_runs_the_rollout_once(monkeypatch):
 def test_it_is_mapped_one_by_one(swing):
     k = jax.numpy.array([30.0, 40.0])
     for function in (swing, jax.grad(lambda k: swing(k).sum())):
-        expected = jax.numpy.stack([function(one) for one in k])
+        expected = jax.numpy.stack([function(value) for value in k])
         np.testing.assert_array_equal(jax.vmap(function)(k), expected)
         np.testing.assert_array_equal(jax.jit(jax.vmap(function))(k), expected)
 

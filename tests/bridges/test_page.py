@@ -34,9 +34,9 @@ def test_optax_finds_the_stiffness(of_page):
     jax = pytest.importorskip("jax")
     pytest.importorskip("optax")
     before = jax.config.jax_enable_x64
-    found = of_page("with_optax").found(100)
+    stiffness = of_page("with_optax").found(100)
     jax.config.update("jax_enable_x64", before)
-    assert found == pytest.approx(60.0, rel=0.01)
+    assert stiffness == pytest.approx(60.0, rel=0.01)
 
 
 def test_optuna_finds_the_stiffness(of_page):

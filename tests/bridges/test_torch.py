@@ -77,8 +77,8 @@ def test_a_second_reverse_sweep_has_the_same_bits(case):
     function, tensors = made(case)
     loss = sum((out**2).sum() for out in function(*tensors))
     first, second = (torch.autograd.grad(loss, tensors, retain_graph=True) for _ in range(2))
-    for one, other in zip(first, second, strict=True):
-        np.testing.assert_array_equal(one.numpy(), other.numpy())
+    for gradient, other in zip(first, second, strict=True):
+        np.testing.assert_array_equal(gradient.numpy(), other.numpy())
 
 
 def test_only_what_needs_a_gradient_gets_one():
@@ -93,13 +93,13 @@ def test_only_what_needs_a_gradient_gets_one():
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_an_output_is_the_callers_own(case):
     function, tensors = made(case)
-    one, other = (function(*tensors) for _ in range(2))
+    zeroed, other = (function(*tensors) for _ in range(2))
     expected = torch.autograd.grad(sum(out.sum() for out in other), tensors)
     with torch.no_grad():
-        for out in one:
+        for out in zeroed:
             out.zero_()
-    found = torch.autograd.grad(sum(out.sum() for out in one), tensors)
-    for mine, theirs in zip(found, expected, strict=True):
+    gradients = torch.autograd.grad(sum(out.sum() for out in zeroed), tensors)
+    for mine, theirs in zip(gradients, expected, strict=True):
         np.testing.assert_array_equal(mine.numpy(), theirs.numpy())
 
 
@@ -120,11 +120,11 @@ def test_forward_mode_needs_no_gradients():
     with torch.no_grad(), forward_ad.dual_level():
         dual = forward_ad.make_dual(stiffness(requires_grad=False), stiffness(1.0))
         tangent = forward_ad.unpack_dual(swing({"net.stiffness": dual})).tangent
-    one = torch.func.jvp(lambda k: swing({"net.stiffness": k}), (stiffness(),), (stiffness(1.0),))[
-        1
-    ]
+    pushed = torch.func.jvp(
+        lambda k: swing({"net.stiffness": k}), (stiffness(),), (stiffness(1.0),)
+    )[1]
     assert tangent.abs().max() > 0.0
-    torch.testing.assert_close(tangent, one.detach(), rtol=0, atol=0)
+    torch.testing.assert_close(tangent, pushed.detach(), rtol=0, atol=0)
 
 
 def test_transforms_of_functions_work():

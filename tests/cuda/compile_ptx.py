@@ -108,8 +108,8 @@ def physics_arguments(*, in_blocks):
     none = types.BaseTuple.from_types(())
 
     def forward(real):
-        one, index = array(real, 1), array(types.int64, 1)
-        rest = [array(real, int(slots[1])), one, index, states(real), index, worlds(real), none]
+        reals, index = array(real, 1), array(types.int64, 1)
+        rest = [array(real, int(slots[1])), reals, index, states(real), index, worlds(real), none]
         return named_type(TeamAdvance, [*model(real), *rest])
 
     def backward(real):
@@ -194,9 +194,9 @@ def physics_kernels():
         for (sweep, argument), (rest, of) in product(
             zip(("reverse", "tangent"), arguments, strict=True), rests
         ):
-            own = {"with_rest": bool(rest), "with_bodies": bool(rest), **how}
+            options = {"with_rest": bool(rest), "with_bodies": bool(rest), **how}
             laws = tuple(twin.kind for twin in of) if sweep == "tangent" else of
-            yield f"{sweep}{rest}{team}", twin_kernel(sweep, laws, **own), argument
+            yield f"{sweep}{rest}{team}", twin_kernel(sweep, laws, **options), argument
         kinds = tuple(twin.kind for twin in (*twins, *joint_twins))
         kernel = advance_kernel(kinds, with_bodies=True, **how)
         yield f"advance{team}", kernel, forward
@@ -268,8 +268,8 @@ def kernels(real):
     arguments = types.Tuple((entries, reals[1], reals[1]))
     yield "product_thread", index_kernel(product_thread), (types.int64, arguments)
     dtype = np.dtype(real)
-    found = launches(dtype) | render_launches(dtype) | search_launches(dtype)
-    for name, (body, args) in found.items():
+    launched = launches(dtype) | render_launches(dtype) | search_launches(dtype)
+    for name, (body, args) in launched.items():
         yield name, index_kernel(body), (types.int64, typeof(args))
 
 
@@ -288,8 +288,8 @@ def targets(capabilities):
         first = capabilities[0]
         assert arch.endswith(first), arch
         for capability in capabilities:
-            own = arch.removesuffix(first) + capability
-            texts[capability] = compile_ir(ir, arch=own, **options)
+            target = arch.removesuffix(first) + capability
+            texts[capability] = compile_ir(ir, arch=target, **options)
         return texts[first]
 
     nvvm.compile_ir = compile_for_all
@@ -306,7 +306,9 @@ def facts(name, real, capability, ptx, unknown):
     """
     lines = ptx.splitlines()
     doubles = [line for line in lines if ".f64" in line and not SINE_REDUCTION.search(line)]
-    found = {word for line in lines if ".approx" in line for word in APPROXIMATE.findall(line)}
+    approximate = {
+        word for line in lines if ".approx" in line for word in APPROXIMATE.findall(line)
+    }
     return {
         "kernel": name,
         "real": real,
@@ -315,7 +317,7 @@ def facts(name, real, capability, ptx, unknown):
         "has_f64": bool(doubles),
         "barriers": sum(line.strip() == "cudaCGSynchronize," for line in lines),
         "meets_in_blocks": any("bar.sync" in line or "barrier.sync" in line for line in lines),
-        "approximate": sorted(found),
+        "approximate": sorted(approximate),
         "lines": len(lines),
         "unknown": unknown,
     }

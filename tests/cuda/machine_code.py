@@ -32,7 +32,7 @@ def linked(ptx, capability, most_registers=None):
         log = filled(handle, nvjitlink.get_info_log_size, nvjitlink.get_info_log).decode()
     finally:
         nvjitlink.destroy(handle)
-    frames = [tuple(map(int, found)) for found in FRAME.findall(log)]
+    frames = [tuple(map(int, numbers)) for numbers in FRAME.findall(log)]
     return {
         "is_machine_code": code.startswith(ELF),
         "registers": max(int(n) for n in re.findall(r"Used (\d+) registers", log)),
@@ -43,6 +43,6 @@ def linked(ptx, capability, most_registers=None):
 
 def filled(handle, size_of, get):
     """Return the bytes that a getter of the linker writes."""
-    found = bytearray(size_of(handle))
-    get(handle, found)
-    return bytes(found)
+    buffer = bytearray(size_of(handle))
+    get(handle, buffer)
+    return bytes(buffer)

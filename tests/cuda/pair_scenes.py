@@ -60,6 +60,9 @@ def surfaces(device, dtype=np.float64):
     models, starts = zip(close_nets(), (model, state), close_nets(turn=0.7), strict=True)
     run = record(stack(models), starts, DT, N_STEPS, **options)
     grads = run.vjp([adj[0]] * 3, wrt=("touch.radius", "touch.stiffness", "state.x"))
-    for k, (own, grad) in enumerate(zip(run.trajectory, grads, strict=True)):
-        out |= {f"{k} x": own.x, **{f"{k} vjp {path}": value for path, value in grad.items()}}
+    for k, (trajectory, grad) in enumerate(zip(run.trajectory, grads, strict=True)):
+        out |= {
+            f"{k} x": trajectory.x,
+            **{f"{k} vjp {path}": value for path, value in grad.items()},
+        }
     return out

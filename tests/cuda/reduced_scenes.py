@@ -37,7 +37,7 @@ def all_scenes(device, dtype=np.float64):
         rng = np.random.default_rng(32)
         run = record(system, state, DT, N_STEPS, **options)
         shown = [getattr(run.trajectory, field) for field in fields]
-        adj = [rng.standard_normal(part.shape) for part in shown]
+        adj = [rng.standard_normal(values.shape) for values in shown]
         gradient = run.vjp(*adj)
         tangents = {path: rng.standard_normal(value.shape) for path, value in gradient.items()}
         states, tangent = rollout_jvp(system, state, DT, N_STEPS, tangents, **options)
@@ -64,7 +64,7 @@ def launches(dtype):
         def __getattr__(self, name):
             return getattr(np, name)
 
-    found = {}
+    launched = {}
     devices.cuda_problem = lambda: None
     cpu_transforms = projection.fourier_transforms
     projection.fourier_transforms = lambda device, n: cpu_transforms(devices.Device.CPU, n)
@@ -72,9 +72,9 @@ def launches(dtype):
         module.array_module = lambda device: Blank()
     for module in (advection, pendulum_loop):
         module.on_device = lambda arrays: arrays
-        module.launch = lambda body, n, args, **_: found.setdefault(body.__name__, (body, args))
+        module.launch = lambda body, n, args, **_: launched.setdefault(body.__name__, (body, args))
     for module in (pendulum_twin, smoke_twin):
         module.to_device = lambda arrays, device: arrays
     smoke.constants = lambda arrays, device: arrays
     all_scenes("cuda", dtype)
-    return found
+    return launched

@@ -46,8 +46,8 @@ def kernels():
         yield f"forward {team}", advance_kernel(kinds, **how), forward
         if not in_blocks:
             kernel = advance_kernel(kinds, **how, own_nodes=True)
-            own = lambda real, forward=forward: with_sums(real, forward(real))  # noqa: E731
-            yield f"forward {team}, patches with their nodes", kernel, own
+            argument = lambda real, forward=forward: with_sums(real, forward(real))  # noqa: E731
+            yield f"forward {team}, patches with their nodes", kernel, argument
         yield f"reverse {team}", twin_kernel("reverse", twins, with_rest=False, **how), reverse
 
 
@@ -70,12 +70,12 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--data", type=Path)
     folder, table = parser.parse_args().data, Table(*HEAD)
-    found = list(rows())
-    for row in found:
+    all_rows = list(rows())
+    for row in all_rows:
         table.add_row(*row)
     Console(width=110).print(table)
     if folder:
-        values = {"table": [HEAD, *found]}
+        values = {"table": [HEAD, *all_rows]}
         record(folder, "gpu-registers", values, "python -m tests.cuda.registers --data docs/data")
 
 

@@ -121,9 +121,9 @@ def in_small_batches(device, dtype=np.float64):
     """`everything` and `all_outputs` of a toy whose images are drawn one by one, bin by bin."""
     problem = toy("over", dtype, (20, 40))
     with patch.multiple(cuda_bins, MOST_FACES=1, MOST_FRAGMENTS=1):
-        found = {"over": everything(problem, device, (20, 40))}
-        found["over outputs"] = all_outputs(problem, device, (20, 40))
-    return {f"{k} {name}": value for k, values in found.items() for name, value in values.items()}
+        drawn = {"over": everything(problem, device, (20, 40))}
+        drawn["over outputs"] = all_outputs(problem, device, (20, 40))
+    return {f"{k} {name}": value for k, values in drawn.items() for name, value in values.items()}
 
 
 def by_blend(what, device, dtype, size):

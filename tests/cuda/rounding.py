@@ -30,12 +30,12 @@ ROUNDED = {  # what this module prints of
 def tolerances(what, dtype, **options):
     """Tolerances of what a function of device and dtype returns by name, absolute."""
     exact, rounded = (what("cpu", kind, **options) for kind in (np.float64, np.float32))
-    found = {}
+    allowed = {}
     for name, value in exact.items():
         largest = np.abs(value).max(initial=0.0) or 1.0
         off = np.abs(rounded[name] - value).max(initial=0.0) / largest / np.finfo(np.float32).eps
-        found[name] = float(TIMES * max(FEWEST, off) * np.finfo(dtype).eps * largest)
-    return found
+        allowed[name] = float(TIMES * max(FEWEST, off) * np.finfo(dtype).eps * largest)
+    return allowed
 
 
 if __name__ == "__main__":

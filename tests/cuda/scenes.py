@@ -276,22 +276,22 @@ def _many_worlds(device, dtype, rest=()):
     models, states = stack([model for model, _ in worlds]), [state for _, state in worlds]
     options = {"frames": FRAMES, "device": device, "dtype": dtype}
     run = record(models, states, DT, N_STEPS, checkpoint="90kB", **options)
-    adj = [rng.standard_normal(own.x.shape) for own in run.trajectory]
-    turned = [own.bodies for own in run.trajectory]
+    adj = [rng.standard_normal(trajectory.x.shape) for trajectory in run.trajectory]
+    turned = [trajectory.bodies for trajectory in run.trajectory]
     wrt = ("gravity", "state.x", "soft.mu", "net.damping", "floor.friction", "floor.stiffness")
     wrt += ("ball.vertices", "ball.density", "ball.angular_velocity", *rest)
-    grads = run.vjp(adj, [0.1 * own for own in adj], bodies=turned, wrt=wrt)
+    grads = run.vjp(adj, [0.1 * adj_x for adj_x in adj], bodies=turned, wrt=wrt)
     tangents = [
-        {"state.v": 0.1 * own[0], "gravity": np.ones(3)}
+        {"state.v": 0.1 * adj_x[0], "gravity": np.ones(3)}
         | {"ball.vertices": 0.01 * model.bodies["ball"].vertices}
-        | dict.fromkeys(rest if "soft" in model.forces else (), 0.01 * own[0])
-        for own, (model, _) in zip(adj, worlds, strict=True)
+        | dict.fromkeys(rest if "soft" in model.forces else (), 0.01 * adj_x[0])
+        for adj_x, (model, _) in zip(adj, worlds, strict=True)
     ]
     _, tans = rollout_jvp(models, states, DT, N_STEPS, tangents, **options)
     out = {}
-    for k, (own, grad, tan) in enumerate(zip(run.trajectory, grads, tans, strict=True)):
-        out |= {f"{k} x": own.x, f"{k} jvp x": tan.x}
-        out |= {f"{k} ball": own.bodies["ball"].position}
+    for k, (trajectory, grad, tan) in enumerate(zip(run.trajectory, grads, tans, strict=True)):
+        out |= {f"{k} x": trajectory.x, f"{k} jvp x": tan.x}
+        out |= {f"{k} ball": trajectory.bodies["ball"].position}
         out |= {f"{k} jvp ball": tan.bodies["ball"].position}
         out |= {f"{k} vjp {path}": value for path, value in grad.items()}
     return out

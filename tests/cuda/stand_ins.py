@@ -54,10 +54,10 @@ class CupyArray(OnDevice, np.lib.mixins.NDArrayOperatorsMixin):
     __module__ = "cupy"
 
     def __array_ufunc__(self, ufunc, method, *inputs, out=(), **options):
-        results = tuple(plain(one) for one in out)
+        results = tuple(plain(array) for array in out)
         options |= {"out": results} if out else {}
-        found = np.asarray(getattr(ufunc, method)(*map(plain, inputs), **options))
-        return out[0] if out else CupyArray(found)
+        result = np.asarray(getattr(ufunc, method)(*map(plain, inputs), **options))
+        return out[0] if out else CupyArray(result)
 
     def __getitem__(self, index):
         return CupyArray(np.asarray(self.numbers[indices(index)]))
@@ -103,10 +103,10 @@ class CupyArray(OnDevice, np.lib.mixins.NDArrayOperatorsMixin):
         return CupyArray(self.numbers.swapaxes(first, second))
 
     def clip(self, low, high, out=None):
-        found = CupyArray(self.numbers.clip(low, high))
+        clipped = CupyArray(self.numbers.clip(low, high))
         if out is None:
-            return found
-        out[...] = found
+            return clipped
+        out[...] = clipped
         return out
 
     def sum(self, axis=None):
@@ -134,15 +134,20 @@ def plain(value):
 def indices(index):
     """Return an index of CuPy; here alone it takes arrays of NumPy as well."""
     parts = index if isinstance(index, tuple) else (index,)
-    return tuple(part if isinstance(part, np.ndarray) else plain(part) for part in parts)
+    return tuple(
+        axis_index if isinstance(axis_index, np.ndarray) else plain(axis_index)
+        for axis_index in parts
+    )
 
 
 def left_over(shape, dtype=np.float64):
     """Return an array that nobody has written to: NaN, and whole numbers that are no index."""
-    found = np.empty(shape, dtype)
-    kind = found.dtype.kind
-    found.fill(np.iinfo(found.dtype).min // 3 if kind == "i" else np.nan if kind == "f" else True)
-    return CupyArray(found)
+    numbers = np.empty(shape, dtype)
+    kind = numbers.dtype.kind
+    numbers.fill(
+        np.iinfo(numbers.dtype).min // 3 if kind == "i" else np.nan if kind == "f" else True
+    )
+    return CupyArray(numbers)
 
 
 def copied(value, dtype=None):

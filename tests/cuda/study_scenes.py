@@ -25,13 +25,13 @@ def problem(device):
     """Pictures, residuals and derivatives of `beam` where its search begins, by name."""
     overrides = (*BEAM, "observations.film.ignore=[0, 0, 2, 1]")
     file = instance_of(read_scene(BUNDLED / "beam.toml", overrides), 0)
-    own = make_problem(file, device=device).problem
-    theta = own.parameters.start
-    loss, gradient = own.loss_and_gradient(theta)
-    residuals, jacobian = own.residuals_and_jacobian(theta)
+    beam_problem = make_problem(file, device=device).problem
+    theta = beam_problem.parameters.start
+    loss, gradient = beam_problem.loss_and_gradient(theta)
+    residuals, jacobian = beam_problem.residuals_and_jacobian(theta)
     return {
-        "images": own.predicted_rows(theta),
-        "targets": own.targets,
+        "images": beam_problem.predicted_rows(theta),
+        "targets": beam_problem.targets,
         "loss": np.array([loss]),
         "gradient": gradient,
         "residuals": residuals,

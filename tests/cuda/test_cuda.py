@@ -73,13 +73,13 @@ def test_kernels_compile_to_ptx_and_float32_stays_float32(which, capabilities):
         most = MOST_SPILLED_BY_JOINTS if row["kernel"] in WITH_JOINTS else MOST_SPILLED
         assert row["spilled"] <= most, row
     for real, capability in product(REALS, capabilities):
-        own = [
+        names = [
             row["kernel"] for row in report if (row["real"], row["target"]) == (real, capability)
         ]
-        assert len(set(own)) == len(own)
-        assert which is SOME or launched_threads() | PHYSICS <= set(own)
+        assert len(set(names)) == len(names)
+        assert which is SOME or launched_threads() | PHYSICS <= set(names)
         for each in which[real].split("|"):
-            assert any(re.search(each, kernel) for kernel in own), each
+            assert any(re.search(each, kernel) for kernel in names), each
     for row in report:
         assert row["names_target"], row
         assert row["unknown"] == "", row  # it is kept on disk
@@ -150,12 +150,12 @@ def users_function_of_a_thing(*args):
     return THING
 
 
-@pytest.mark.parametrize("part", ["vjp", "vjp_consts"])
-def test_a_kernel_with_a_users_own_force_has_a_key_of_its_own(part):
+@pytest.mark.parametrize("derivative", ["vjp", "vjp_consts"])
+def test_a_kernel_with_a_users_own_force_has_a_key_of_its_own(derivative):
     twins = (
         VISCOUS_TWIN,
-        replace(VISCOUS_TWIN, **{part: users_function}),
-        replace(VISCOUS_TWIN, **{part: users_function_of_a_thing}),
+        replace(VISCOUS_TWIN, **{derivative: users_function}),
+        replace(VISCOUS_TWIN, **{derivative: users_function_of_a_thing}),
     )
     how = {"with_rest": True, "in_blocks": False, "with_bodies": False}
     (usual, _), (users, _), (nothing, unknown) = (

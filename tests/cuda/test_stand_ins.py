@@ -39,10 +39,10 @@ def test_arrays_of_host_and_device_do_not_mix(mix):
 def test_what_nobody_wrote_is_no_number_and_no_index():
     assert np.isnan(left_over((2, 3)).get()).all()
     for dtype in (np.int32, np.int64):
-        found = left_over(4, dtype).get()
-        assert found.dtype == dtype
+        numbers = left_over(4, dtype).get()
+        assert numbers.dtype == dtype
         with pytest.raises(IndexError):
-            HOST[found]
+            HOST[numbers]
 
 
 def test_arithmetic_and_views_stay_on_the_device():

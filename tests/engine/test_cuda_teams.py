@@ -73,10 +73,10 @@ def test_a_world_among_others_is_given_what_it_is_given_alone(models, monkeypatc
     assert sizes.columns == len(packed.kinds)
     for world, model in enumerate(models):
         whole = pack([models[2], model], 1, F64, apart=True)  # of the same columns
-        parts = [part_of(own.starts, w) for own, w in ((packed, world), (whole, 1))]
+        parts = [part_of(packing.starts, w) for packing, w in ((packed, world), (whole, 1))]
         first, second = (
-            of_model(w, part, own.starts, own.arrays)
-            for w, part, own in zip((world, 1), parts, (packed, whole), strict=True)
+            of_model(w, share, packing.starts, packing.arrays)
+            for w, share, packing in zip((world, 1), parts, (packed, whole), strict=True)
         )
         for columns in ([SLOTS], [N_TILES]):
             np.testing.assert_array_equal(
@@ -84,8 +84,8 @@ def test_a_world_among_others_is_given_what_it_is_given_alone(models, monkeypatc
             )
         for name in ("w", "gravity", "ptr", "slots_of", "velocity_ptr", "velocity_slots_of"):
             np.testing.assert_array_equal(getattr(first.nodes, name), getattr(second.nodes, name))
-        for one, other in zip(first.bodies, second.bodies, strict=True):
-            np.testing.assert_array_equal(one, other)
+        for numbers, other in zip(first.bodies, second.bodies, strict=True):
+            np.testing.assert_array_equal(numbers, other)
         assert len(first.nodes.ptr) == model.n_rows + 1
         assert first.bodies.point_ptr[0] == model.n_nodes
         assert first.nodes.slots_of.max() < parts[0].slot_hi - parts[0].slot_lo
@@ -113,9 +113,9 @@ def test_pieces_have_all_points_once(models, apart):
     ends = np.cumsum([0, *n_pieces])
     for world, model in enumerate(models):
         first = ends[world] + world * apart
-        own = pieces.point_ptr[first : first + n_pieces[world] + 1]
+        bounds = pieces.point_ptr[first : first + n_pieces[world] + 1]
         start = model.n_nodes if apart else packed.slices(world)[1].start
-        assert own[0] == start
-        assert own[-1] == start + points[world]
-        assert np.diff(own).min() > 0
-        assert np.diff(own).max() <= 32
+        assert bounds[0] == start
+        assert bounds[-1] == start + points[world]
+        assert np.diff(bounds).min() > 0
+        assert np.diff(bounds).max() <= 32

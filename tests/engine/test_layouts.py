@@ -28,9 +28,9 @@ def _model(tets=GRID.tets, mu=1e4, **options):
 
 @pytest.fixture(autouse=True)
 def kept(monkeypatch):
-    found = {}
-    monkeypatch.setattr(adjsim.engine.layouts, "_kept", found)
-    return found
+    layouts = {}
+    monkeypatch.setattr(adjsim.engine.layouts, "_kept", layouts)
+    return layouts
 
 
 def _same(a, b):
@@ -70,10 +70,10 @@ OTHERS = {
 def test_what_decides_a_layout_makes_another(kept, other):
     first = lay_out([_model()], [[1, 1]], 1)
     models, n_rows, n_parts = other[0](), *other[1:]
-    found = lay_out(models, n_rows, n_parts)
-    assert not _same(found, first)
+    layout = lay_out(models, n_rows, n_parts)
+    assert not _same(layout, first)
     kept.clear()
-    assert _same(lay_out(models, n_rows, n_parts), found)
+    assert _same(lay_out(models, n_rows, n_parts), layout)
 
 
 def test_the_oldest_layouts_are_forgotten_first(kept):
@@ -103,7 +103,7 @@ def test_threads_that_lay_out_at_once_do_not_end_each_other():
     sys.setswitchinterval(1e-6)
     try:
         with ThreadPoolExecutor(4) as pool:
-            found = list(pool.map(work, range(4)))
+            per_thread = list(pool.map(work, range(4)))
     finally:
         sys.setswitchinterval(before)
-    assert all(len(layouts) == 2000 for layouts in found)
+    assert all(len(layouts) == 2000 for layouts in per_thread)

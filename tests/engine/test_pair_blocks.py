@@ -21,20 +21,20 @@ def test_a_matrix_is_that_of_products(touching, rng):
     model, _ = nets()
     field = Field(model)
     tangent = rng.standard_normal(touching.x.shape)
-    found = field.matrix_at(field.row(touching), 0.3, 0.7, 0) @ tangent.ravel()
+    product = field.matrix_at(field.row(touching), 0.3, 0.7, 0) @ tangent.ravel()
     pushed = field.push(touching, {"state.x": 0.3 * tangent, "state.v": 0.7 * tangent})
     scale = np.abs(pushed).max()
-    np.testing.assert_allclose(found, pushed.ravel(), rtol=0, atol=1e-14 * scale)
+    np.testing.assert_allclose(product, pushed.ravel(), rtol=0, atol=1e-14 * scale)
     lasting = field.lasting_matrix_at(field.row(touching), 0.3, 0.7, 0) @ tangent.ravel()
-    assert np.abs(lasting - found).max() > 0.1 * scale  # they touch
+    assert np.abs(lasting - product).max() > 0.1 * scale  # they touch
 
 
 @pytest.mark.parametrize("skin", [1e-3, 0.1])
 def test_its_entries_do_not_depend_on_the_skin(touching, skin):
-    (one, other) = (Field(nets(skin=s)[0]).stiffness(touching) for s in (None, skin))
-    np.testing.assert_array_equal(one.indptr, other.indptr)
-    np.testing.assert_array_equal(one.indices, other.indices)
-    np.testing.assert_array_equal(one.data, other.data)
+    (usual, other) = (Field(nets(skin=s)[0]).stiffness(touching) for s in (None, skin))
+    np.testing.assert_array_equal(usual.indptr, other.indptr)
+    np.testing.assert_array_equal(usual.indices, other.indices)
+    np.testing.assert_array_equal(usual.data, other.data)
 
 
 def test_pairs_that_do_not_touch_have_no_entry(touching):

@@ -47,27 +47,27 @@ def test_every_slot_is_summed_once_and_by_its_node(rng):
     kinds, table = packed.kinds, patches.table
     total, expected = np.zeros(packed.n_rows), np.zeros(packed.n_rows)
     sums = np.zeros(len(patches.nodes))
-    for patch, own in enumerate(table[:-1]):
-        kind, start = kinds[own[ROW]], packed.table[own[ROW]]
-        lo, hi = own[NODE_LO], table[patch + 1, NODE_LO]
-        assert own[READS_VELOCITY] == kind.uses_velocity
+    for patch, entry in enumerate(table[:-1]):
+        kind, start = kinds[entry[ROW]], packed.table[entry[ROW]]
+        lo, hi = entry[NODE_LO], table[patch + 1, NODE_LO]
+        assert entry[READS_VELOCITY] == kind.uses_velocity
         assert 0 < hi - lo <= NODES
-        assert (own[TILE_HI] - own[TILE_LO]) * TILE <= SMALL_PATCH
-        tiles = (own[TILE_HI] - own[TILE_LO], kind.n_nodes, TILE)
-        first = start[1] + own[TILE_LO] * kind.n_nodes * TILE
+        assert (entry[TILE_HI] - entry[TILE_LO]) * TILE <= SMALL_PATCH
+        tiles = (entry[TILE_HI] - entry[TILE_LO], kind.n_nodes, TILE)
+        first = start[1] + entry[TILE_LO] * kind.n_nodes * TILE
         local = packed.nodes[first : first + np.prod(tiles)].reshape(tiles)
         slots = rng.standard_normal((*tiles[:2], 3, TILE))
         for j in range(lo, hi):
             places = patches.places[patches.ptr[j] : patches.ptr[j + 1]]
             sums[j] = slots.ravel()[places].sum()
-        n_lanes = len(list(model.forces.values())[own[ROW]].nodes) - own[TILE_LO] * TILE
+        n_lanes = len(list(model.forces.values())[entry[ROW]].nodes) - entry[TILE_LO] * TILE
         real = np.arange(tiles[0] * TILE).reshape(tiles[0], TILE) < n_lanes  # not padding
         for a in range(kind.n_nodes):
             rows = patches.nodes[lo + local[:, a][real].astype(int)]
             np.add.at(expected, rows, slots[:, a, 0][real])
     for n in range(packed.n_rows):
-        own = packed.node_slots[packed.node_ptr[n] : packed.node_ptr[n + 1]]
-        total[n] = sums[own].sum()
+        node_slots = packed.node_slots[packed.node_ptr[n] : packed.node_ptr[n + 1]]
+        total[n] = sums[node_slots].sum()
     assert table[-1, NODE_LO] == len(patches.nodes)
     assert packed.table[:, N_TILES].sum() == (table[:-1, TILE_HI] - table[:-1, TILE_LO]).sum()
     np.testing.assert_allclose(total, expected, atol=1e-12)
@@ -89,11 +89,13 @@ def test_numbers_of_elements_come_back_in_their_order(rng):
     packed = pack([model], 1, FLOAT, n_parts=0)
     n = packed.n_nodes
     rows, bodies = np.zeros((n, 3)), np.zeros((0, 13))
-    own = {"params": packed.params, "series": packed.series, "consts": packed.consts}
-    vector = PackedVector(rows, rows, rows, np.zeros(n), **own, p=bodies, bodies=bodies, arms=rows)
-    (found,) = part_rows(vector, packed, [model])
+    arrays = {"params": packed.params, "series": packed.series, "consts": packed.consts}
+    vector = PackedVector(
+        rows, rows, rows, np.zeros(n), **arrays, p=bodies, bodies=bodies, arms=rows
+    )
+    (unpacked,) = part_rows(vector, packed, [model])
     for params, consts, force in zip(
-        found.params, found.consts, model.forces.values(), strict=True
+        unpacked.params, unpacked.consts, model.forces.values(), strict=True
     ):
         np.testing.assert_array_equal(params, force.pack_params())
         np.testing.assert_array_equal(consts, force.pack_consts())

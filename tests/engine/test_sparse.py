@@ -13,6 +13,6 @@ def test_a_product_is_over_the_second_axis_from_the_end(shape, dtype):
     rng = np.random.default_rng(0)
     dense = rng.random((6, 4)) * (rng.random((6, 4)) < 0.5)
     x = rng.random(shape).astype(dtype)
-    found = product(scipy.sparse.csr_array(dense), x)
-    assert found.dtype == dtype
-    np.testing.assert_allclose(found, dense @ x, rtol=1e-6)
+    out = product(scipy.sparse.csr_array(dense), x)
+    assert out.dtype == dtype
+    np.testing.assert_allclose(out, dense @ x, rtol=1e-6)

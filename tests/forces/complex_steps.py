@@ -16,10 +16,10 @@ def check_one_step(model, state, dt, references, rng, n_components=6, mass=None)
     `references(values)` takes every parameter by path, some of them complex, and returns the
     forces as callables (k, x, v) -> (n, 3); `mass`, the node masses where a density feeds them.
     """
-    own = values_of(model, state)
+    parameters = values_of(model, state)
 
     def ends(values):
-        at = {**own, **values}
+        at = {**parameters, **values}
         return reference.rollout(
             at["state.x"], at["state.v"], mass(at) if mass else at["mass"], references(at), dt, 1,
             gravity=at["gravity"], pinned=model.pinned, frames=[1],
@@ -30,7 +30,7 @@ def check_one_step(model, state, dt, references, rng, n_components=6, mass=None)
     for got, expected in zip((run.trajectory.x, run.trajectory.v), ends({}), strict=True):
         np.testing.assert_allclose(got, expected, rtol=0, atol=1e-13 * np.abs(expected).max())
     gradient = run.vjp(adj_x, adj_v)
-    for path, value in own.items():
+    for path, value in parameters.items():
         assert np.abs(gradient[path]).max() > 0, path
         for k in rng.choice(value.size, min(n_components, value.size), replace=False):
             step = np.zeros(value.shape, complex)

@@ -150,10 +150,10 @@ def margins_of(contact, x, v):
 
 def check_against_reference(rng, model, state, dt, n_steps, n_entries=4):
     """Compare ends and gradients with the reference and its complex steps."""
-    own, contact = values_of(model, state), model.forces["it"]
+    parameters, contact = values_of(model, state), model.forces["it"]
 
     def ends(values):
-        values = own | values
+        values = parameters | values
         named = {p.removeprefix("it."): a for p, a in values.items() if p.startswith("it.")}
         x, v = reference_rollout(
             values["state.x"], values["state.v"], values["mass"],
@@ -168,7 +168,7 @@ def check_against_reference(rng, model, state, dt, n_steps, n_entries=4):
     np.testing.assert_allclose(run.trajectory.v[0], end_v, rtol=0, atol=1e-12)
     adj_x, adj_v = rng.standard_normal((2, *state.x.shape))
     gradient = run.vjp(adj_x[None], adj_v[None])
-    for path, value in own.items():
+    for path, value in parameters.items():
         assert np.abs(gradient[path]).max() > 0.0, path
         for k in rng.permutation(value.size)[:n_entries]:
             step = np.zeros(value.shape, complex)

@@ -97,8 +97,8 @@ def test_tangent_and_adjoint_of_a_path_agree(how):
         return run.vjp(*adj, wrt=("left.positions",))["left.positions"]
 
     at = scene.model.forces["left"].positions
-    found = dot_test(push, pull, at, tolerance=1e-12)
-    assert found.passed, found
+    check = dot_test(push, pull, at, tolerance=1e-12)
+    assert check.passed, check
 
 
 def test_a_bar_pulled_slowly_ends_where_linear_elasticity_has_it():

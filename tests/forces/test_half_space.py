@@ -86,14 +86,14 @@ def test_the_gradient_of_the_normal_is_tangential(rng):
 
 def test_the_length_of_the_normal_does_not_matter(rng):
     x, v = rng.standard_normal((2, 8, 3))
-    one, two = (
+    short, long = (
         HalfSpaceContact(normal=(s * 0.3, s * 2.0, s * -0.4), damping=2.0).bind(
             ActedRows.of_nodes(8), "it"
         )
         for s in (1.0, 7.0)
     )
-    f = nodal_forces(one, x, v)
-    np.testing.assert_allclose(nodal_forces(two, x, v), f, rtol=0, atol=50 * EPS * np.abs(f).max())
+    f = nodal_forces(short, x, v)
+    np.testing.assert_allclose(nodal_forces(long, x, v), f, rtol=0, atol=50 * EPS * np.abs(f).max())
 
 
 def test_kink_at_touch_counts_as_apart():

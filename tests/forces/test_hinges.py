@@ -152,8 +152,8 @@ def test_forces_and_gradient_equal_the_reference(rng):
 
     def references(at):
         names = ("rest_positions", "stiffness", "damping", "rest_angle", "actuation")
-        own = {name: at[f"bend.{name}"] for name in names}
-        return [lambda k, x, v: reference.forces(x, v, hinges=HINGES, **own)]
+        parameters = {name: at[f"bend.{name}"] for name in names}
+        return [lambda k, x, v: reference.forces(x, v, hinges=HINGES, **parameters)]
 
     check_one_step(model, random_state(), 0.1, references, rng)
 

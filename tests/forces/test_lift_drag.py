@@ -81,8 +81,8 @@ def test_lift_and_drag_of_one_triangle_worked_out_by_hand():
     # v_r = (3, 0, -4): n.v_r = -4, s = 5. f_drag = -2 3 4 v_r, f_lift = +0.5 3 5 4 z.
     v = np.array([[4.0, 0, -4], [4, 0, -5], [4, 0, -3]])
     expected = (-24 * np.array([3.0, 0, -4]) + 30 * np.array([0.0, 0, 1])) / 3
-    one = LiftDrag([[0, 1, 2]], *ROW, WIND)
-    np.testing.assert_allclose(nodal_forces(one, CORNER, v), [expected] * 3, rtol=1e-12)
+    triangle = LiftDrag([[0, 1, 2]], *ROW, WIND)
+    np.testing.assert_allclose(nodal_forces(triangle, CORNER, v), [expected] * 3, rtol=1e-12)
 
 
 def test_a_flat_plate_falls_as_fast_as_drag_and_lift_hold_it(rng):
@@ -112,8 +112,8 @@ def test_gradient_equals_complex_steps_through_the_reference(rng):
     air = case.make(rng)
     model = Model(rng.uniform(0.5, 2.0, N_NODES), {"air": air})
 
-    def references(own):
-        rows = [own[f"air.{key}"] for key in ("lift", "drag", "wind")]
+    def references(values):
+        rows = [values[f"air.{key}"] for key in ("lift", "drag", "wind")]
         return [lambda k, x, v: reference.forces(x, v, air.triangles, *rows)]
 
     check_one_step(model, case.state(rng, air), 1e-2, references, rng)
@@ -129,11 +129,13 @@ def test_wind_may_be_a_series_or_a_signal_with_the_gradient_of_either(rng):
     ]
     np.testing.assert_array_equal(runs[0].trajectory.x, runs[1].trajectory.x)
     adj = rng.standard_normal((1, N_NODES, 3))
-    one, two = (run.vjp(adj)["air.wind"] for run in runs)
+    of_signal, of_rows = (run.vjp(adj)["air.wind"] for run in runs)
     t = np.arange(4.0) / 3.0
-    per_step = two.sum(axis=1)
+    per_step = of_rows.sum(axis=1)
     expected = np.stack([(1 - t) @ per_step, t @ per_step])
-    np.testing.assert_allclose(one, expected, rtol=0, atol=N_OPS * EPS * np.abs(two).sum())
+    np.testing.assert_allclose(
+        of_signal, expected, rtol=0, atol=N_OPS * EPS * np.abs(of_rows).sum()
+    )
     with pytest.raises(ValueError, match=r"`air.wind` has a series of 4 rows, .* 5 steps"):
         rollout(Model(np.ones(N_NODES), {"air": LiftDrag(triangles, *ROW, rows)}), state, 1e-2, 5)
 

@@ -132,8 +132,8 @@ def test_both_laws_estimate_the_same_stable_step():
         law.from_young(MESH.tets, MESH.points, 1e5, 0.3)
         for law in (LogNeoHookeanTets, neo_hookean.NeoHookeanTets)
     ]
-    one, two = (body.stiffness_bound() for body in bodies)
-    np.testing.assert_allclose(one, two, rtol=10 * EPS)
+    log_bound, bound = (body.stiffness_bound() for body in bodies)
+    np.testing.assert_allclose(log_bound, bound, rtol=10 * EPS)
 
 
 def test_a_squeezed_element_pushes_back_without_bound():
@@ -172,8 +172,8 @@ def test_checkpoints_change_no_bit_of_a_gradient(rng):
     state = State(MESH.points + 0.002 * rng.standard_normal(MESH.points.shape))
     adj = rng.standard_normal((1, *MESH.points.shape))
     stored, kept = (
-        record(model, state, 1e-4, n, frames=(n,), checkpoint=own).vjp(adj)
-        for own in (None, "20kB")
+        record(model, state, 1e-4, n, frames=(n,), checkpoint=checkpoint).vjp(adj)
+        for checkpoint in (None, "20kB")
     )
     for path, value in stored.items():
         np.testing.assert_array_equal(kept[path], value, err_msg=path)

@@ -83,8 +83,8 @@ class TestLawOfShells(LawFacts):
 
 def corner_forces(F, mu, lam, a=0.0):
     """Forces where F in R^(3x2) maps the unit corner to space."""
-    one = NeoHookeanTriangles([[0, 1, 2]], CORNER, mu=mu, lam=lam, actuation=a)
-    return nodal_forces(one, CORNER[:, :2] @ np.transpose(F), np.zeros((3, 3)))
+    triangle = NeoHookeanTriangles([[0, 1, 2]], CORNER, mu=mu, lam=lam, actuation=a)
+    return nodal_forces(triangle, CORNER[:, :2] @ np.transpose(F), np.zeros((3, 3)))
 
 
 def test_uniaxial_stretch_pulls_with_the_stress_worked_out_by_hand():
@@ -156,13 +156,15 @@ def test_gradient_equals_complex_steps_through_the_reference(rng):
     each = rng.uniform(0.5, 1.5, (2, len(TRIANGLES)))
     cloth = random_sheet(rng, viscosity=0.3 * each[0], density=0.2 * each[1])
 
-    def references(own):
-        rows = [own[f"cloth.{key}"] for key in ("mu", "lam", "viscosity", "actuation")]
-        rest = own["cloth.rest_positions"]
+    def references(values):
+        rows = [values[f"cloth.{key}"] for key in ("mu", "lam", "viscosity", "actuation")]
+        rest = values["cloth.rest_positions"]
         return [lambda k, x, v: reference.forces(x, v, rest, TRIANGLES, *rows)]
 
-    def mass(own):
-        return reference.density_mass(own["cloth.rest_positions"], TRIANGLES, own["cloth.density"])
+    def mass(values):
+        return reference.density_mass(
+            values["cloth.rest_positions"], TRIANGLES, values["cloth.density"]
+        )
 
     model = Model(None, {"cloth": cloth})
     check_one_step(model, random_state(rng), 1e-3, references, rng, mass=mass)
@@ -180,10 +182,10 @@ def test_actuation_may_be_a_signal_and_its_values_get_the_gradient(rng):
         runs[0].trajectory.x, runs[1].trajectory.x, rtol=0, atol=10 * EPS * 0.2
     )
     adj = rng.standard_normal((1, 20, 3))
-    one, two = (run.vjp(adj)["cloth.actuation"] for run in runs)
+    of_signal, of_rows = (run.vjp(adj)["cloth.actuation"] for run in runs)
     t = np.arange(4.0) / 4.0
-    expected = [((1 - t) @ two).sum(), (t @ two).sum()]
-    np.testing.assert_allclose(one, expected, rtol=0, atol=1e-10 * np.abs(two).sum())
+    expected = [((1 - t) @ of_rows).sum(), (t @ of_rows).sum()]
+    np.testing.assert_allclose(of_signal, expected, rtol=0, atol=1e-10 * np.abs(of_rows).sum())
 
 
 def test_the_order_of_the_nodes_does_not_matter(rng):

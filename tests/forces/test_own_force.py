@@ -122,7 +122,7 @@ AXIS = np.array([[0.1, 0.0, 0.0], [0.1, 0.0, 0.2]])  # of the hinge, in world co
 def hinged():
     """Two boxes hinged along z, a third that the second pushes, and a node that hangs on it."""
     ends = [AXIS + np.array([0.0, 0.1, 0.0]), AXIS]
-    named = [{f"pin {k}": at for k, at in enumerate(own)} for own in ends]
+    named = [{f"pin {k}": at for k, at in enumerate(pins)} for pins in ends]
     size = (0.1, 0.1, 0.2)
     sets = {
         "left": RigidBodies(box(size), density=400.0, points=named[0]),
@@ -147,8 +147,8 @@ def hinged():
 
 def momentum(model, run, frame):
     total = model.mass @ run.v[frame]
-    for name, part in model.bodies.items():
-        total = total + part.masses @ run.bodies[name].velocity[frame]
+    for name, bodies in model.bodies.items():
+        total = total + bodies.masses @ run.bodies[name].velocity[frame]
     return total
 
 
@@ -177,8 +177,8 @@ def cotangents(rng, run):
     x = np.zeros_like(run.x)
     x[-1] = rng.standard_normal(x[-1].shape)
     bodies = {}
-    for name, part in run.bodies.items():
-        bodies[name] = {key: np.zeros_like(getattr(part, key)) for key in FIELDS}
+    for name, states in run.bodies.items():
+        bodies[name] = {key: np.zeros_like(getattr(states, key)) for key in FIELDS}
         for adj in bodies[name].values():
             adj[-1] = rng.standard_normal(adj[-1].shape)
     return x, bodies
@@ -187,8 +187,8 @@ def cotangents(rng, run):
 def product(adj, run):
     x, bodies = adj
     total = np.vdot(x, run.x)
-    for name, part in bodies.items():
-        total += sum(np.vdot(c, getattr(run.bodies[name], key)) for key, c in part.items())
+    for name, fields in bodies.items():
+        total += sum(np.vdot(c, getattr(run.bodies[name], key)) for key, c in fields.items())
     return float(total)
 
 
@@ -215,10 +215,10 @@ def test_gradients_of_own_forces_are_exact(rng):
 
 def test_own_forces_give_the_same_bits_on_any_number_of_threads():
     model, state = hinged()
-    one, two = (rollout(model, state, DT, 40, threads=n) for n in (1, 2))
-    for name, part in one.bodies.items():
-        np.testing.assert_array_equal(part.position, two.bodies[name].position)
-    np.testing.assert_array_equal(one.x, two.x)
+    serial, parallel = (rollout(model, state, DT, 40, threads=n) for n in (1, 2))
+    for name, states in serial.bodies.items():
+        np.testing.assert_array_equal(states.position, parallel.bodies[name].position)
+    np.testing.assert_array_equal(serial.x, parallel.x)
 
 
 def test_what_a_force_acts_on_is_named_in_errors():

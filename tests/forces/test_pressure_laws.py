@@ -78,11 +78,11 @@ def bounced_height(e):
     run = record(model, start, 1e-5, 10000, checkpoint="50MB")
     adj = np.zeros((1, 1, 3))
     adj[0, 0, 1] = 1.0
-    found = run.vjp(adj, wrt=["floor.cubic_stiffness", "floor.cubic_dissipation"])
+    gradient = run.vjp(adj, wrt=["floor.cubic_stiffness", "floor.cubic_dissipation"])
     (zeta, q), (zeta_slope, q_slope) = bounce(e)
     k, gamma = numbers["cubic_stiffness"], numbers["cubic_dissipation"]
     rates = (k * q_slope / q, gamma * (zeta_slope / zeta - 0.5 * q_slope / q))
-    slope = sum(g * rate for g, rate in zip(found.values(), rates, strict=True))
+    slope = sum(g * rate for g, rate in zip(gradient.values(), rates, strict=True))
     return run.trajectory.x[-1, 0, 1], slope
 
 

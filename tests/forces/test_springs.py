@@ -94,8 +94,8 @@ def test_forces_and_gradient_equal_the_reference(rng):
     model = Model(rng.uniform(0.5, 2.0, N_NODES), {"net": springs})
 
     def references(at):
-        own = {name: at[f"net.{name}"] for name in ("stiffness", "rest_length", "damping")}
-        return [lambda k, x, v: reference.forces(x, v, EDGES, **own)]
+        parameters = {name: at[f"net.{name}"] for name in ("stiffness", "rest_length", "damping")}
+        return [lambda k, x, v: reference.forces(x, v, EDGES, **parameters)]
 
     check_one_step(model, random_state(rng), 1e-2, references, rng)
 

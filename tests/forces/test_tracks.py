@@ -179,10 +179,10 @@ def test_an_orientation_is_what_a_rotation_turns(scene, rng):
     )
     np.testing.assert_allclose(turned.trajectory.x, plain.trajectory.x, rtol=0, atol=1e-14)
     # about the same world axes: the Jacobians of the exponential differ, the gradients by them
-    one, two = (run.vjp(*adj)["it.rotation"] for run in (turned, plain))
-    own = np.linalg.solve(rotation_rate(theta).T, one)
+    gradient, plain_gradient = (run.vjp(*adj)["it.rotation"] for run in (turned, plain))
+    about_axes = np.linalg.solve(rotation_rate(theta).T, gradient)
     np.testing.assert_allclose(
-        own, np.linalg.solve(rotation_rate(both.as_rotvec()).T, two), atol=1e-10
+        about_axes, np.linalg.solve(rotation_rate(both.as_rotvec()).T, plain_gradient), atol=1e-10
     )
 
 

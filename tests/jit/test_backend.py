@@ -119,7 +119,7 @@ def test_a_device_function_that_a_loop_inlined_is_called_from_python_too():
     x = np.array([1.0, 3.0])
     out = np.empty_like(x)
     cpu_kernel(specialise(halve_all, "halve_inlined"), cached=False)(out, x)
-    assert [half(one) for one in x] == list(out)
+    assert [half(value) for value in x] == list(out)
     assert half(np.float32(3.0)) == 1.5
     if not JIT_DISABLED:  # wrappers that nothing calls are a third of the time of compilation
         assert wrappers(half) == set()

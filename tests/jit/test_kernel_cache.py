@@ -146,7 +146,7 @@ def test_folders_are_made_for_this_user_alone(tmp_path, monkeypatch):
     before = os.umask(0)
     try:
         assert kernel_cache.cache_base() == named
-        assert [one.stat().st_mode & 0o777 for one in (named, named.parent)] == [0o700] * 2
+        assert [folder.stat().st_mode & 0o777 for folder in (named, named.parent)] == [0o700] * 2
     finally:
         os.umask(before)
 

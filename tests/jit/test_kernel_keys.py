@@ -151,10 +151,10 @@ def test_a_kernel_without_a_key_is_compiled_with_a_warning(monkeypatch, caplog):
 
 def test_a_global_that_changes_after_compilation_leaves_no_key():
     key_of()
-    own = sys.modules["own"]
-    assert kernel_key(own.force)[0]
-    own.FACTOR = 7.0
-    assert kernel_key(own.force)[0] is None
+    module = sys.modules["own"]
+    assert kernel_key(module.force)[0]
+    module.FACTOR = 7.0
+    assert kernel_key(module.force)[0] is None
 
 
 def test_functions_of_the_package_around_others_have_their_key():

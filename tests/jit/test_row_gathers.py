@@ -48,8 +48,8 @@ def test_a_tile_has_the_vectors_of_its_nodes_component_by_component(rng, case, d
         for q in range(TILE):
             here = nodes[SKIPPED + (a + relative) * TILE + q]
             expected = field[here] - field[nodes[SKIPPED + q]] if relative else field[here]
-            found = [scratch[BASE + (3 * a + c) * TILE + q] for c in range(3)]
-            np.testing.assert_array_equal(found, expected)
+            vector = [scratch[BASE + (3 * a + c) * TILE + q] for c in range(3)]
+            np.testing.assert_array_equal(vector, expected)
     assert np.isnan(scratch[:BASE]).all()  # and nothing else is written
     assert np.isnan(scratch[BASE + 3 * n * TILE :]).all()
 

@@ -17,14 +17,14 @@ FRAMED, DRIVEN = CLASSES[1:], CLASSES[2:]
 
 def arguments(rng, kind, n, **changed):
     """Arguments of n joints, all different from zero."""
-    found = {
+    options = {
         "stiffness": 30.0 * rng.uniform(0.5, 1.5, n),
         "damping": 3.0,
         "anchor_a": rng.standard_normal((n, 3)),
         "anchor_b": rng.standard_normal(3),
     }
     if kind in FRAMED:
-        found |= {
+        options |= {
             "angular_stiffness": 20.0,
             "angular_damping": 2.0 * rng.uniform(0.5, 1.5, n),
             "rotation_a": rng.standard_normal((n, 3)),
@@ -33,7 +33,7 @@ def arguments(rng, kind, n, **changed):
             "orientation_b": rng.standard_normal(4),
         }
     if kind in DRIVEN:
-        found |= {
+        options |= {
             "motor": rng.standard_normal(n),
             "viscous_friction": 0.4,
             "dry_friction": 8.0 * rng.uniform(0.5, 1.5, n),
@@ -44,14 +44,14 @@ def arguments(rng, kind, n, **changed):
             "lower": -0.4,
             "upper": -0.1,
         }
-    return found | changed
+    return options | changed
 
 
 def bound(joint):
     """The joint between rows that follow each other, as no model binds it."""
-    own, n_nodes = copy.copy(joint), joint.kind.n_nodes
-    checks.freeze(own, "rows", np.arange(joint.n_joints * n_nodes).reshape(-1, n_nodes))
-    return own
+    copied, n_nodes = copy.copy(joint), joint.kind.n_nodes
+    checks.freeze(copied, "rows", np.arange(joint.n_joints * n_nodes).reshape(-1, n_nodes))
+    return copied
 
 
 def on_nodes(kind):

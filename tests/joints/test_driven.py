@@ -20,10 +20,10 @@ START = {"block": BodyState([0.0, 0.0, 0.0])}
 STIFF = {"stiffness": 1e4, "damping": 50.0, "angular_stiffness": 1e2, "angular_damping": 0.5}
 
 
-def to_world(kind, axis=(0.0, 0.0, 1.0), gravity=(0.0, 0.0, 0.0), **own):
+def to_world(kind, axis=(0.0, 0.0, 1.0), gravity=(0.0, 0.0, 0.0), **options):
     """A block in one joint to the world, at its centre."""
     pair = (None, "block")
-    joint = kind(pair, **STIFF, **own, **frames_at(pair, START, (0.0, 0.0, 0.0), axis))
+    joint = kind(pair, **STIFF, **options, **frames_at(pair, START, (0.0, 0.0, 0.0), axis))
     return Model(forces={"joint": joint}, gravity=gravity, bodies={"block": BLOCK})
 
 
@@ -39,10 +39,10 @@ def test_dry_friction_stops_a_hinge_after_a_known_time():
     turning = {"block": BodyState([0.0] * 3, angular_velocity=[0.0, 0.0, 0.5])}
     dt, rate = 1e-4, 0.02 / inertia  # [rad/s2]
     end = rollout(model, State(bodies=turning), dt, 1000, frames=[500, 1000])
-    found = end.bodies["block"].angular_velocity[:, 0, 2]
-    assert found[0] == pytest.approx(0.5 - rate * 500 * dt, abs=1e-5)
+    spin = end.bodies["block"].angular_velocity[:, 0, 2]
+    assert spin[0] == pytest.approx(0.5 - rate * 500 * dt, abs=1e-5)
     assert 0.5 - rate * 1000 * dt < 0.0
-    assert abs(found[1]) < 1e-3
+    assert abs(spin[1]) < 1e-3
 
 
 def test_a_slider_falls_onto_its_limit_and_rests_there():
@@ -115,7 +115,7 @@ def test_a_motor_may_have_one_row_per_step_and_no_other_number():
 
 
 @pytest.mark.parametrize(
-    ("own", "message"),
+    ("options", "message"),
     [
         ({"lower": -1.0}, "must be given together, but limit_stiffness is missing"),
         ({"limit_stiffness": 1.0, "lower": 0.5, "upper": 0.5}, "`lower` must be below `upper`"),
@@ -126,9 +126,9 @@ def test_a_motor_may_have_one_row_per_step_and_no_other_number():
         ({"motor": np.zeros((2, 2))}, "`motor` must have shape"),
     ],
 )
-def test_what_does_not_go_together_is_refused(own, message):
+def test_what_does_not_go_together_is_refused(options, message):
     with pytest.raises(ValueError, match=message):
-        to_world(HingeJoint, **own)
+        to_world(HingeJoint, **options)
 
 
 def test_limits_may_be_one_for_all_joints_or_one_for_each():
@@ -143,5 +143,5 @@ def test_limits_may_be_one_for_all_joints_or_one_for_each():
 
 def test_without_friction_the_width_is_no_parameter():
     assert "friction_width" not in to_world(HingeJoint).forces["joint"].parameters()
-    own = to_world(HingeJoint, dry_friction=0.1).forces["joint"].parameters()
-    assert own["friction_width"] == 0.01
+    parameters = to_world(HingeJoint, dry_friction=0.1).forces["joint"].parameters()
+    assert parameters["friction_width"] == 0.01

@@ -39,8 +39,8 @@ class TestJointsOfNodes(ForceContract):
         return State(*rng.standard_normal((2, N * force.kind.n_nodes, 3)))
 
     def test_a_joint_to_the_world_is_one_to_a_body_that_stands_still(self, rng, kind):
-        own = arguments(rng, kind, 1)
-        to_world, pair = (bound(kind((owner, "b"), **own)) for owner in (None, "a"))
+        options = arguments(rng, kind, 1)
+        to_world, pair = (bound(kind((owner, "b"), **options)) for owner in (None, "a"))
         x, v = rng.standard_normal((2, 4, 3))
         still = np.vstack([np.zeros(3), np.eye(3)])
         rows = (
@@ -52,10 +52,10 @@ class TestJointsOfNodes(ForceContract):
         np.testing.assert_allclose(alone, both[4:], rtol=0, atol=1e-14 * np.abs(both).max())
 
     def test_kinds_of_the_same_class_are_one(self, kind, rng):
-        own = arguments(rng, kind, 1)
-        one, two = kind(("a", "b"), **own), kind(("c", "d"), **own)
-        assert one.kind is two.kind
-        assert dataclasses.replace(one, stiffness=1.0).kind is one.kind
+        options = arguments(rng, kind, 1)
+        first, second = kind(("a", "b"), **options), kind(("c", "d"), **options)
+        assert first.kind is second.kind
+        assert dataclasses.replace(first, stiffness=1.0).kind is first.kind
 
 
 def tuples(rows):

@@ -29,14 +29,14 @@ def blocks(*joints, n=3, **more):
 
 def test_only_bodies_in_joints_offer_frame_points():
     model = blocks(BallJoint(("blocks.2", "blocks"), stiffness=1.0))
-    found = model.bodies["blocks"]
-    assert found.framed == (0, 2)
+    jointed = model.bodies["blocks"]
+    assert jointed.framed == (0, 2)
     assert model.bodies["alone"] is not None
     assert model.bodies["alone"].framed == ()
-    assert (found.n_points, len(found.hull)) == (24 + 8, 24)
+    assert (jointed.n_points, len(jointed.hull)) == (24 + 8, 24)
     assert model.forces["j0"].rows.tolist() == [[28, 29, 30, 31, 8, 9, 10, 11]]
-    np.testing.assert_array_equal(found.arms[28:], np.vstack([np.zeros(3), np.eye(3)]))
-    np.testing.assert_array_equal(found.arms[found.hull], BLOCKS.arms)
+    np.testing.assert_array_equal(jointed.arms[28:], np.vstack([np.zeros(3), np.eye(3)]))
+    np.testing.assert_array_equal(jointed.arms[jointed.hull], BLOCKS.arms)
     free = Model(bodies=model.bodies)
     assert free.bodies["blocks"].framed == ()  # nothing asks for them any more
 
@@ -92,11 +92,11 @@ def test_the_stable_step_is_stable_and_not_much_too_short(kind, damping, world):
     small = RigidBodies([box((0.02, 0.03, 0.04))] * 2, density=500.0)
     start = BodyState([[0.0, 0.0, 0.0], [0.0, 0.05, 0.0]])
     pair = (None if world else "small.0", "small.1")
-    own = {"stiffness": 400.0, "damping": 0.05 * damping}
+    options = {"stiffness": 400.0, "damping": 0.05 * damping}
     if kind is not BallJoint:
-        own |= {"angular_stiffness": 0.2, "angular_damping": 1e-5 * damping}
+        options |= {"angular_stiffness": 0.2, "angular_damping": 1e-5 * damping}
     axis = None if kind is BallJoint else (1.0, 0.0, 0.0)
-    joint = kind(pair, **own, **frames_at(pair, {"small": start}, (0.0, 0.02, 0.01), axis))
+    joint = kind(pair, **options, **frames_at(pair, {"small": start}, (0.0, 0.02, 0.01), axis))
     model = Model(forces={"joint": joint}, gravity=(0.0, 0.0, 0.0), bodies={"small": small})
     kick = BodyState(start.position, velocity=[[0.0] * 3, [1e-5, 2e-5, -1e-5]],
                      angular_velocity=[[0.0] * 3, [1e-3, -2e-3, 1e-3]])  # fmt: skip

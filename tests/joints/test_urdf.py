@@ -97,12 +97,12 @@ def test_a_pendulum_moves_as_the_one_made_by_hand_to_the_bit(read):
         ),
     }  # fmt: skip
     assert robot.links == {"world": None, "upper": "robot.0", "lower": "robot.1"}
-    found, wanted = (
+    from_file, by_hand = (
         motion(*parts, 4000)
         for parts in ((robot.bodies, robot.forces, robot.state), (bodies, forces, start))
     )
-    np.testing.assert_array_equal(found.pack(), wanted.pack())
-    assert np.abs(found.position[-1] - start.position).max() > 0.3
+    np.testing.assert_array_equal(from_file.pack(), by_hand.pack())
+    assert np.abs(from_file.position[-1] - start.position).max() > 0.3
 
 
 def test_joints_are_where_they_are_asked_to_be(read):

@@ -220,9 +220,11 @@ def test_cells_of_second_order_become_linear_ones(tmp_path):
 def test_a_gmsh_file_without_meshio_says_what_to_install(tmp_path, monkeypatch):
     (tmp_path / "a.msh").write_text(GMSH_4_1)
     monkeypatch.setitem(sys.modules, "meshio", None)
-    found = importlib.util.find_spec
+    find_spec = importlib.util.find_spec
     monkeypatch.setattr(
-        importlib.util, "find_spec", lambda name, *a: None if name == "meshio" else found(name, *a)
+        importlib.util,
+        "find_spec",
+        lambda name, *a: None if name == "meshio" else find_spec(name, *a),
     )
     with pytest.raises(
         ValueError, match=r"cannot be read as a mesh: .* '\.\[mesh\]' in your clone"

@@ -23,10 +23,10 @@ def test_a_sheet_has_a_hinge_per_edge_that_is_not_on_the_boundary(nx, ny):
     hinges = mesh_hinges(triangles)
     n_edges = (3 * len(triangles) + 2 * (nx + ny)) // 2
     assert len(hinges) == n_edges - 2 * (nx + ny)
-    found = {frozenset(t) for t in triangles.tolist()}
+    corner_sets = {frozenset(t) for t in triangles.tolist()}
     oriented = {tuple(np.roll(t, k)) for t in triangles.tolist() for k in range(3)}
     for x1, x2, x3, x4 in hinges.tolist():
-        assert {frozenset((x3, x4, x1)), frozenset((x4, x3, x2))} <= found
+        assert {frozenset((x3, x4, x1)), frozenset((x4, x3, x2))} <= corner_sets
         assert (x3, x4, x1) in oriented
         assert (x4, x3, x2) in oriented
 

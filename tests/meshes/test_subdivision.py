@@ -35,9 +35,9 @@ def test_every_tetrahedron_becomes_eight_of_the_same_volume(mesh):
 def test_the_finer_mesh_fits_together(mesh):
     """Its boundary is closed, with four triangles for each: no face inside is without a partner."""
     finer, surface = subdivided(mesh).mesh, mesh.surface()
-    found = finer.surface()
-    assert len(found.faces) == 4 * len(surface.faces)
-    TriangleMesh(finer.points[found.nodes], found.local_faces).require_closed()
+    finer_surface = finer.surface()
+    assert len(finer_surface.faces) == 4 * len(surface.faces)
+    TriangleMesh(finer.points[finer_surface.nodes], finer_surface.local_faces).require_closed()
 
 
 def test_the_octahedron_inside_is_cut_along_its_shortest_diagonal():
@@ -69,7 +69,7 @@ def test_points_keep_their_numbers_and_midpoints_have_means():
     assert finer.n_before == mesh.n_points
     assert (finer.mesh.points[: mesh.n_points] == mesh.points).all()
     assert (finer.of_points(mesh.points) == finer.mesh.points).all()
-    one = mesh.points[:, 0] == 0.0
-    assert finer.selected(one).tolist() == (finer.mesh.points[:, 0] == 0.0).tolist()
+    at_end = mesh.points[:, 0] == 0.0
+    assert finer.selected(at_end).tolist() == (finer.mesh.points[:, 0] == 0.0).tolist()
     matrix = scipy.sparse.csr_array(np.eye(mesh.n_points)[[3, 1]])
     assert (finer.widened(matrix) @ finer.mesh.points == mesh.points[[3, 1]]).all()

@@ -19,8 +19,8 @@ def gradient(model, state, **options):
     return run.trajectory, run.vjp(*adj)
 
 
-def assert_same(found, expected):
-    (end, gradients), (first, firsts) = found, expected
+def assert_same(outcome, expected):
+    (end, gradients), (first, firsts) = outcome, expected
     np.testing.assert_array_equal(end.x, first.x)
     np.testing.assert_array_equal(end.v, first.v)
     assert set(gradients) == set(firsts)
@@ -69,10 +69,10 @@ def test_forces_before_and_after_the_contact():
     model, state = nets()
     net, touch = model.forces["net"], model.forces["touch"]
     twice = {"a": replace(net, stiffness=20.0), "touch": touch, "b": replace(net, stiffness=30.0)}
-    one = gradient(replace(model, forces=twice), state)
+    usual = gradient(replace(model, forces=twice), state)
     other = replace(touch, skin=0.003)
-    assert_same(gradient(replace(model, forces={**twice, "touch": other}), state), one)
-    assert np.abs(one[1]["b.stiffness"]).max() > 0
+    assert_same(gradient(replace(model, forces={**twice, "touch": other}), state), usual)
+    assert np.abs(usual[1]["b.stiffness"]).max() > 0
 
 
 def test_float32_follows_float64(plain):

@@ -87,12 +87,12 @@ def test_edges_at_every_place_and_angle_are_little_stiffer_than_declared(rng):
     """At a depth of 1 % of an edge, and radii of 5 %; with m full above g = 0.001: 20 times."""
     n = 600
     angles = np.concatenate([10.0 ** rng.uniform(-3.0, 0.0, n), rng.uniform(0.01, np.pi / 2, n)])
-    found = []
+    ratios = []
     for angle in angles:
         s, t = rng.uniform(0.001, 0.999, 2)
-        found.append(np.linalg.eigvalsh(stiffness(crossed(s, t, angle, 0.09), STEEP)) / 1e4)
-    assert np.min(found) > -2.0
-    assert 1.5 < np.max(found) < 2.5
+        ratios.append(np.linalg.eigvalsh(stiffness(crossed(s, t, angle, 0.09), STEEP)) / 1e4)
+    assert np.min(ratios) > -2.0
+    assert 1.5 < np.max(ratios) < 2.5
 
 
 @pytest.mark.parametrize(
@@ -165,8 +165,8 @@ def test_full_jacobian_matches_central_differences(name, law):
     base = flat(primals)
 
     def f(vector):
-        x_e, v_e, own = shaped(vector, primals)
-        return flat(pair_force(x_e, v_e, consts, own, series))
+        x_e, v_e, params_e = shaped(vector, primals)
+        return flat(pair_force(x_e, v_e, consts, params_e, series))
 
     def tangent(unit):
         return flat(pair_jvp(x, v, consts, params, series, *shaped(unit, primals), ()))
@@ -289,17 +289,17 @@ def test_the_push_beside_every_border_of_a_part_is_the_same_on_both_sides(height
     bent = points.copy()
     bent[:, 2] -= 0.2 * np.abs(points[:, 0])
     surface = surface_of(faces)
-    for own in (points, bent):
+    for places in (points, bent):
         for border, across in (
-            (0.5 * own[1] + 0.5 * own[2], own[0] - 0.5 * own[1] - 0.5 * own[2]),
-            (0.5 * own[1], own[2]),
-            (own[0], own[1]),
-            (own[2], own[3]),
-            (0.3 * own[7] + 0.7 * own[8], own[1]),
+            (0.5 * places[1] + 0.5 * places[2], places[0] - 0.5 * places[1] - 0.5 * places[2]),
+            (0.5 * places[1], places[2]),
+            (places[0], places[1]),
+            (places[2], places[3]),
+            (0.3 * places[7] + 0.7 * places[8], places[1]),
         ):
             e = 1e-15 * across
             up = np.array([0, 0, height])
-            pushes = [push_of(surface, own, border + up + k * e) for k in (-1, 1)]
+            pushes = [push_of(surface, places, border + up + k * e) for k in (-1, 1)]
             np.testing.assert_allclose(*pushes, rtol=0, atol=1e-12)
 
 

@@ -189,14 +189,14 @@ def test_no_search_no_skin_and_no_thread_changes_a_margin(sliding):
         np.testing.assert_array_equal(parts, values[50:90])
 
 
-@pytest.mark.parametrize(("first", "one"), [(60, False), (70, False), (60, True)])
+@pytest.mark.parametrize(("first", "touches_itself"), [(60, False), (70, False), (60, True)])
 def test_the_force_is_smooth_wherever_no_margin_changes_its_sign_and_nowhere_else(
-    sliding, first, one
+    sliding, first, touches_itself
 ):
     """By the trapezoidal rule along a line in the space of states, whose error is h^3, or h^2."""
     model, state, run = sliding
     touch = model.forces["touch"]
-    if one:  # surface that touches itself
+    if touches_itself:  # surface that touches itself
         faces = np.concatenate([touch.triangles, touch.other_triangles])
         surface = {"triangles": faces, "other_triangles": None, "other_radius": None}
         touch = replace(touch, **surface, radius=0.0175, rest_positions=state.x)

@@ -17,8 +17,8 @@ def contact(rng, *, self_contact=False):
     """Random triangles over random rows, bound: one surface or two."""
     faces = np.array([rng.choice(N, 3, replace=False) for _ in range(20)])
     other = {} if self_contact else {"other_triangles": faces[10:], "other_radius": 0.02}
-    own = faces if self_contact else faces[:10]
-    touch = SurfaceContact(triangles=own, radius=0.02, **other)
+    triangles = faces if self_contact else faces[:10]
+    touch = SurfaceContact(triangles=triangles, radius=0.02, **other)
     return touch.bind(ActedRows.of_nodes(N), "touch")
 
 
@@ -27,7 +27,7 @@ def gap(code, a, b, x):
     if code != EDGES:
         corners = x[[*a, *b, *b[-1:].repeat(3 - len(b))]]
         return np.linalg.norm(closest(float(code), vectors(relative(corners))).r)
-    ends = [gap(EDGE, v[None], e, x) for one, e in ((a, b), (b, a)) for v in one]
+    ends = [gap(EDGE, v[None], e, x) for edge, e in ((a, b), (b, a)) for v in edge]
     at = closest(float(EDGES), vectors(relative(x[[*a, *b]])))
     if 0 < at.a_1 < 1 and 0 < at.a_2 < 1:
         ends.append(np.linalg.norm(at.r))
@@ -37,16 +37,18 @@ def gap(code, a, b, x):
 def brute(sets, x, reach, rest=None):
     """All pairs within reach, by trying all."""
     rows, numbers = [], []
-    for part in sets:
-        for p, a in enumerate(part.first):
-            for q, b in enumerate(part.second):
-                left_out = part.weights[q] == 0 or (part.same and q <= p) or set(a) & set(b)
-                if left_out or gap(part.code, a, b, x) > reach:
+    for pair_set in sets:
+        for p, a in enumerate(pair_set.first):
+            for q, b in enumerate(pair_set.second):
+                left_out = pair_set.weights[q] == 0 or (pair_set.same and q <= p) or set(a) & set(b)
+                if left_out or gap(pair_set.code, a, b, x) > reach:
                     continue
-                if rest is not None and gap(part.code, a, b, rest[0]) < rest[1]:
+                if rest is not None and gap(pair_set.code, a, b, rest[0]) < rest[1]:
                     continue
-                rows.append([*a, *b] if part.code == EDGES else [*a, *b, *[b[-1]] * (3 - len(b))])
-                numbers.append((part.code, part.weights[q]))
+                rows.append(
+                    [*a, *b] if pair_set.code == EDGES else [*a, *b, *[b[-1]] * (3 - len(b))]
+                )
+                numbers.append((pair_set.code, pair_set.weights[q]))
     return np.array(rows), np.array(numbers)
 
 
@@ -88,7 +90,7 @@ def test_one_set_of_features_in_two_places_is_found_far_from_the_origin(rng):
     near, *_ = find_pairs(sets, x, 0.1, None)
     far, *_ = find_pairs(sets, x - 1e4, 0.1, None)
     np.testing.assert_array_equal(near, far)
-    assert {VERTEX, EDGE} <= {part.code for part in sets}
+    assert {VERTEX, EDGE} <= {pair_set.code for pair_set in sets}
 
 
 @pytest.mark.parametrize("self_contact", [False, True])
@@ -105,5 +107,5 @@ def test_pairs_of_rows_that_moved_and_the_others_are_all(rng, self_contact):
         merged = merge_pairs(before, changed, new)
         assert len(merged.keys) > 0
         assert (np.diff(merged.keys) > 0).all()
-        for part, other in zip(merged, expected, strict=True):
-            np.testing.assert_array_equal(part, other)
+        for column, other in zip(merged, expected, strict=True):
+            np.testing.assert_array_equal(column, other)

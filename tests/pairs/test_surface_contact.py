@@ -32,10 +32,10 @@ def test_gradients_of_a_rollout_match_differences_and_the_tangent(rng):
     model, state = nets()
     adj = rng.standard_normal((1, *state.x.shape))
     gradient = record(model, state, DT, N_STEPS, frames=[N_STEPS]).vjp(adj)
-    own = {**model.parameters(), **model.state_parameters(state)}
-    paths = [path for path in own if path.startswith("touch.")] + ["state.x", "state.v", "mass"]
-    tangents = {path: rng.uniform(0.5, 1.0, np.shape(own[path])) for path in paths}
-    tangents |= {path: own[path] * tangents[path] for path in paths if path[:5] != "state"}
+    values = {**model.parameters(), **model.state_parameters(state)}
+    paths = [path for path in values if path.startswith("touch.")] + ["state.x", "state.v", "mass"]
+    tangents = {path: rng.uniform(0.5, 1.0, np.shape(values[path])) for path in paths}
+    tangents |= {path: values[path] * tangents[path] for path in paths if path[:5] != "state"}
     pushed = rollout_jvp(model, state, DT, N_STEPS, tangents, frames=[N_STEPS])[1].x
     pulled = sum(np.vdot(gradient[path], tangents[path]) for path in paths)
     assert np.vdot(pushed, adj) == pytest.approx(pulled, rel=1e-10)
@@ -44,7 +44,7 @@ def test_gradients_of_a_rollout_match_differences_and_the_tangent(rng):
         errors = []
         for h in (1e-5, 1e-6, 1e-7, 1e-8):
             ends = [
-                ended(*model.with_values(state, {path: own[path] + s * h * tangents[path]}), adj)
+                ended(*model.with_values(state, {path: values[path] + s * h * tangents[path]}), adj)
                 for s in (1, -1)
             ]
             errors.append(abs((ends[0] - ends[1]) / (2.0 * h) - expected) / abs(expected))
@@ -93,12 +93,12 @@ def test_rigid_bodies_touch_each_other(rng):
     gradient = run.vjp(bodies={"cubes": {"position": adj}})
 
     def value(path, tangent, h):
-        moved = model.with_values(state, {path: own[path] + h * tangent})
+        moved = model.with_values(state, {path: values[path] + h * tangent})
         return np.vdot(rollout(*moved, dt, n_steps, frames=[n_steps]).bodies["cubes"].position, adj)
 
-    own = {**model.parameters(), **model.state_parameters(state)}
+    values = {**model.parameters(), **model.state_parameters(state)}
     for path in ("touch.friction", "touch.radius", "cubes.velocity", "cubes.density"):
-        tangent = rng.standard_normal(np.shape(own[path])) * np.abs(own[path])
+        tangent = rng.standard_normal(np.shape(values[path])) * np.abs(values[path])
         expected = np.vdot(gradient[path], tangent)
         errors = [
             abs((value(path, tangent, h) - value(path, tangent, -h)) / (2.0 * h) - expected)
@@ -122,14 +122,14 @@ def test_two_equal_balls_exchange_their_velocities():
     model = Model(gravity=(0.0, 0.0, 0.0), forces={"balls": soft, "touch": touch})
     run = record(model, State(x, v), 5e-5, 1200, frames=[1200])
     share = model.mass[:n] / model.mass[:n].sum()
-    found = []
-    for own in (slice(0, n), slice(n, None)):
+    gains = []
+    for nodes in (slice(0, n), slice(n, None)):
         adj = np.zeros((1, 2 * n, 3))
-        adj[0, own, 0] = share
+        adj[0, nodes, 0] = share
         gradient = run.vjp(None, adj, wrt=["state.v"])["state.v"]
-        found.append([gradient[:n, 0].sum(), gradient[n:, 0].sum()])
-    np.testing.assert_allclose(found, [[0.0, 1.0], [1.0, 0.0]], atol=0.2)
-    np.testing.assert_allclose(np.sum(found, axis=0), 1.0, rtol=1e-10)  # momentum
+        gains.append([gradient[:n, 0].sum(), gradient[n:, 0].sum()])
+    np.testing.assert_allclose(gains, [[0.0, 1.0], [1.0, 0.0]], atol=0.2)
+    np.testing.assert_allclose(np.sum(gains, axis=0), 1.0, rtol=1e-10)  # momentum
 
 
 def test_surfaces_that_go_through_each_other_are_an_error():
@@ -251,6 +251,6 @@ def test_edges_that_turn_from_parallel_have_not_gone_through_each_other():
     touch = SurfaceContact(triangles=[[0, 1, 2]], other_triangles=[[3, 4, 5]], **law)
     force = Model(np.ones(6), {"touch": touch}).forces["touch"]
     for reach in (0.05, 1.0):
-        found = force.find(at(0.02, 1e-9), reach)
-        assert force.passed(found, at(0.02, 1e-9), at(0.02, -1e-9)) is None
-        assert "edges cross" in force.passed(found, at(0.02, 0.3), at(-0.02, 0.3))
+        pairs = force.find(at(0.02, 1e-9), reach)
+        assert force.passed(pairs, at(0.02, 1e-9), at(0.02, -1e-9)) is None
+        assert "edges cross" in force.passed(pairs, at(0.02, 0.3), at(-0.02, 0.3))

@@ -17,10 +17,10 @@ def at(y):
     return closest(float(EDGES), vectors(y))
 
 
-def gradient_jvp(found, tangent):
+def gradient_jvp(nearest, tangent):
     """The tangents of omega and of its gradient."""
-    tan_r, tan_1, tan_2, tan_s, tan_t, _ = closest_jvp(found, vectors(tangent))
-    return window_gradient_jvp(found, tan_r, tan_1, tan_2, tan_s, tan_t)
+    tan_r, tan_1, tan_2, tan_s, tan_t, _ = closest_jvp(nearest, vectors(tangent))
+    return window_gradient_jvp(nearest, tan_r, tan_1, tan_2, tan_s, tan_t)
 
 
 def test_the_window_is_one_in_the_middle_and_flat_at_the_ends():
@@ -63,9 +63,9 @@ RIGHT = 0.5 * np.pi
     ],
 )
 def test_values_worked_by_hand(corners, omega):
-    found = at(relative(corners))
-    assert window(found)[0] == pytest.approx(omega, abs=1e-11)
-    assert window_gradient(found)[0] == window(found)[0]
+    nearest = at(relative(corners))
+    assert window(nearest)[0] == pytest.approx(omega, abs=1e-11)
+    assert window_gradient(nearest)[0] == window(nearest)[0]
 
 
 def test_parallel_edges_do_not_count():
@@ -121,13 +121,13 @@ def test_second_derivatives_along_the_gradient(name):
 @pytest.mark.parametrize("name", OF_EDGES)
 def test_tangent_and_adjoint_are_transposes(rng, name):
     _, corners, near = pair(name)
-    found = at(relative(corners))
-    gradient = window_gradient(found)[1]
+    nearest = at(relative(corners))
+    gradient = window_gradient(nearest)[1]
     for _ in range(8):
         t, adj = rng.standard_normal((2, 3, 3))
         adj_omega = rng.standard_normal()
-        tan_omega, tan_gradient = gradient_jvp(found, t)
-        back = window_gradient_vjp(found, gradient, adj_omega, vectors(adj))
+        tan_omega, tan_gradient = gradient_jvp(nearest, t)
+        back = window_gradient_vjp(nearest, gradient, adj_omega, vectors(adj))
         forward = adj_omega * tan_omega + np.vdot(adj, tan_gradient)
         size = abs(adj_omega * tan_omega) + np.linalg.norm(adj) * np.linalg.norm(tan_gradient)
         assert abs(forward - np.vdot(back, t)) <= max(1e-12, 1e-16 / near**2) * size

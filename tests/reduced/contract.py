@@ -76,9 +76,9 @@ class SystemContract(ABC):
             moved = self.reference({**values, path: value + 1e-30j * direction}, self.N_STEPS)
             frames = [field[list(self.FRAMES)] for field in moved]
             exact = sum(np.sum(a * f.imag) for a, f in zip(adj, frames, strict=True)) / 1e-30
-            found = np.sum(gradient[path] * direction)
-            assert found != 0.0
-            np.testing.assert_allclose(found, exact, rtol=1e-9, err_msg=path)
+            slope = np.sum(gradient[path] * direction)
+            assert slope != 0.0
+            np.testing.assert_allclose(slope, exact, rtol=1e-9, err_msg=path)
 
     def test_the_gradient_agrees_with_differences(self, made):
         system, state = made

@@ -31,7 +31,7 @@ def advected(field, velocity, threads=1):
 def pulled_back(field, velocity, adj, threads=1):
     adj_field, adj_velocity = np.zeros_like(field), np.zeros_like(velocity)
     grid = grid_of(field.shape[:2], threads)
-    parts = (flat(part) for part in (field, velocity, adj, adj_field, adj_velocity))
+    parts = (flat(array) for array in (field, velocity, adj, adj_field, adj_velocity))
     advect_vjp(grid, *parts)
     return adj_field, adj_velocity
 
@@ -86,7 +86,7 @@ def test_the_adjoint_is_that_of_a_complex_step_of_the_reference(rng):
 def test_tangent_and_adjoint_are_transposes(rng):
     field, velocity, tan_field, tan_velocity, adj = rng.standard_normal((5, 6, 7, 2))
     tan_out = np.empty_like(field)
-    parts = (flat(part) for part in (field, velocity, tan_field, tan_velocity, tan_out))
+    parts = (flat(array) for array in (field, velocity, tan_field, tan_velocity, tan_out))
     advect_jvp(grid_of((6, 7)), *parts)
     adj_field, adj_velocity = pulled_back(field, velocity, adj)
     forward = np.sum(adj * tan_out)

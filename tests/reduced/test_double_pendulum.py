@@ -48,7 +48,7 @@ def test_tangent_and_adjoint_of_an_element_are_those_of_a_complex_step():
     parts = double_pendulum_vjp(Q, U, PARAMS, TORQUE, ADJ)
     np.testing.assert_allclose(np.concatenate(parts), slope @ ADJ, rtol=1e-12, atol=1e-13)
     for k, e in enumerate(np.eye(20)):
-        tangents = (tuple(part) for part in np.split(e, [2, 4, 18]))
+        tangents = (tuple(entries) for entries in np.split(e, [2, 4, 18]))
         tangent = double_pendulum_jvp(Q, U, PARAMS, TORQUE, *tangents)
         np.testing.assert_allclose(tangent, slope[k], rtol=1e-12, atol=1e-13)
     value = double_pendulum_acceleration(Q, U, PARAMS, TORQUE)
@@ -58,7 +58,7 @@ def test_tangent_and_adjoint_of_an_element_are_those_of_a_complex_step():
 def test_the_defaults_are_point_masses_on_rods():
     l1, l2, m1, m2, b, g = 1.3, 0.8, 0.7, 1.1, np.array([0.2, 0.1]), 9.8
     system = DoublePendulum((l1, l2), (m1, m2), b, g, TORQUE)
-    params = tuple(np.concatenate([np.ravel(part) for part in system.constants().values()]))
+    params = tuple(np.concatenate([np.ravel(constant) for constant in system.constants().values()]))
     s, c, p = np.sin(Q[0] - Q[1]), np.cos(Q[0] - Q[1]), m2 * l1 * l2
     M = np.array([[(m1 + m2) * l1**2, p * c], [p * c, m2 * l2**2]])
     tau = np.array(
@@ -68,8 +68,8 @@ def test_the_defaults_are_point_masses_on_rods():
         ]
     )
     exact = np.linalg.solve(M, tau + TORQUE - b * U)
-    found = double_pendulum_acceleration(Q, U, params, TORQUE)
-    np.testing.assert_allclose(found, exact, rtol=1e-14)
+    value = double_pendulum_acceleration(Q, U, params, TORQUE)
+    np.testing.assert_allclose(value, exact, rtol=1e-14)
 
 
 def test_dry_friction_between_the_links_acts_on_both_alike():

@@ -78,6 +78,6 @@ def test_a_centre_of_mass_that_is_not_given_moves_with_the_length():
     assert "center_of_mass" not in slopes
     tangent = {"length": np.array([0.3, -0.2])}
     both = {**tangent, "center_of_mass": tangent["length"]}
-    _, one = rollout_jvp(tied, state, 0.02, n_steps, tangent)
+    _, pushed = rollout_jvp(tied, state, 0.02, n_steps, tangent)
     _, other = rollout_jvp(apart, state, 0.02, n_steps, both)
-    np.testing.assert_array_equal(one.angle, other.angle)
+    np.testing.assert_array_equal(pushed.angle, other.angle)

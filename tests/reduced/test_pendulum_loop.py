@@ -53,4 +53,4 @@ def test_the_adjoint_of_two_free_steps_by_hand():
     args = (PARAMS, SERIES, NUMBERS, loop_rows(0, np.arange(2)), (Q, U), frames, adj)
     reverse_loop(TWIN, Device.CPU)(args)
     # q_2 = q_0 + 2 dt u_0 + 3 dt^2 T
-    assert [float(part[0, 0]) for part in (adj[0], adj[1], adj[3])] == [1.0, 2 * DT, 3 * DT**2]
+    assert [float(array[0, 0]) for array in (adj[0], adj[1], adj[3])] == [1.0, 2 * DT, 3 * DT**2]

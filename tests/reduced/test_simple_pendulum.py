@@ -43,8 +43,8 @@ def test_tangent_and_adjoint_of_an_element_are_those_of_a_complex_step():
 
     slope = np.array([acceleration(point + 1e-30j * e).imag / 1e-30 for e in np.eye(11)])
     adj_q, adj_u, adj_params, adj_torque = simple_pendulum_vjp(q, u, params, torque, a)
-    found = np.array([*adj_q, *adj_u, *adj_params, *adj_torque])
-    np.testing.assert_allclose(found, 0.9 * slope, rtol=1e-13)
+    gradient = np.array([*adj_q, *adj_u, *adj_params, *adj_torque])
+    np.testing.assert_allclose(gradient, 0.9 * slope, rtol=1e-13)
     for k, e in enumerate(np.eye(11)):
         tangents = ((e[0],), (e[1],), tuple(e[2:10]), (e[10],))
         (tangent,) = simple_pendulum_jvp(q, u, params, torque, *tangents)
@@ -112,9 +112,9 @@ def test_a_bar_falls_by_its_inertia_and_its_centre_of_mass():
 def test_the_defaults_are_a_point_mass_on_a_rod():
     given = {"length": 1.3, "mass": 0.7, "damping": 0.2, "gravity": 9.8, "torque": 0.4}
     constants = SimplePendulum(**given).constants().values()
-    (found,) = simple_pendulum_acceleration((0.9,), (-1.1,), tuple(map(float, constants)), (0.4,))
+    (value,) = simple_pendulum_acceleration((0.9,), (-1.1,), tuple(map(float, constants)), (0.4,))
     exact = -9.8 / 1.3 * np.sin(0.9) + 0.2 / 0.7 * 1.1 + 0.4 / (0.7 * 1.3**2)
-    np.testing.assert_allclose(found, exact, rtol=1e-14)
+    np.testing.assert_allclose(value, exact, rtol=1e-14)
 
 
 def test_dry_friction_is_its_torque_at_speed_and_viscous_at_rest():

@@ -42,8 +42,8 @@ def reference_outputs(objects, camera, raster, size, dtype=np.float64):
         n = np.where(is_smooth[:, None], normalise(n, 1), n)
 
         def blend(attribute, behind, exponent=exponent, z=z):
-            own = {**raster, "background": np.full((size[1], 3), behind, dtype)}
-            return BLENDS[raster["blend"]](exponent, z, attribute, own, camera)[:, :3]
+            row_raster = {**raster, "background": np.full((size[1], 3), behind, dtype)}
+            return BLENDS[raster["blend"]](exponent, z, attribute, row_raster, camera)[:, :3]
 
         depth[row] = blend(np.repeat(z[..., None], 3, axis=-1), camera["far"])[:, 0]
         normals[row] = blend(n, 0.0)

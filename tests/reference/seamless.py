@@ -28,8 +28,8 @@ def soft_sides(faces, screen):
     for ends, of_faces in sides.items():
         a, b = (screen[i] for i in ends)
         turns = [turn(a, b, screen[faces[f][k]]) for f, k in of_faces]
-        for side, own in zip(of_faces, turns, strict=True):
-            if all(own * other >= 0 for other in turns):
+        for side, sense in zip(of_faces, turns, strict=True):
+            if all(sense * other >= 0 for other in turns):
                 soft.add(side)
     return soft
 
@@ -67,7 +67,7 @@ def soft_features(faces, screen):
     return features
 
 
-def edge_counts(p, own, ends):
+def edge_counts(p, corner, ends):
     """Whether a soft edge counts at p, outside its face."""
     is_convex_end = False
     for v, w, o, first in ends:
@@ -82,19 +82,19 @@ def edge_counts(p, own, ends):
                 leads = d < other
             if not leads:
                 return False
-        if t == 0 and (o is None or turn(v, w, o) * turn(v, w, own) > 0):
+        if t == 0 and (o is None or turn(v, w, o) * turn(v, w, corner) > 0):
             is_convex_end = True
     v, w, _, _ = ends[0]
-    return is_convex_end or turn(v, w, p) * turn(v, w, own) <= 0
+    return is_convex_end or turn(v, w, p) * turn(v, w, corner) <= 0
 
 
 def square_distance(features, p, within):
     """Squared distance from p to what softens a face there; infinite if nothing does."""
     edges, corners = features
-    found = [np.inf]
-    for own, ends in edges:
-        if within or edge_counts(p, own, ends):
-            found.append(along(p, *ends[0][:2])[1])
+    squares = [np.inf]
+    for corner, ends in edges:
+        if within or edge_counts(p, corner, ends):
+            squares.append(along(p, *ends[0][:2])[1])
     if within:
-        found += [(p - v) @ (p - v) for v in corners]
-    return min(found)
+        squares += [(p - v) @ (p - v) for v in corners]
+    return min(squares)

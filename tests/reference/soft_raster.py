@@ -82,8 +82,8 @@ def reference_image(
     image = np.empty((height, width, 4), dtype)
     behind = np.broadcast_to(np.asarray(raster["background"], dtype), (height, width, 3))
     for row in range(height):
-        own = {**raster, "background": behind[row]}
-        image[row] = blend(*pixel_row(faces, camera, raster, row, size), own, camera)
+        row_raster = {**raster, "background": behind[row]}
+        image[row] = blend(*pixel_row(faces, camera, raster, row, size), row_raster, camera)
     return image
 
 
@@ -278,16 +278,16 @@ def pixel_row(faces, camera, raster, row, size):
     color = (w[..., None] * colors).sum(axis=-2)
     first = 0
     for count, normals, points, mesh, lights in looks:
-        part = slice(first, first + count)
+        of_mesh = slice(first, first + count)
         first += count
         if normals is None:
             continue
-        n = normalise((w[:, part, :, None] * normals).sum(axis=-2), 1).reshape(-1, 3)
-        x = (w[:, part, :, None] * points).sum(axis=-2).reshape(-1, 3)
+        n = normalise((w[:, of_mesh, :, None] * normals).sum(axis=-2), 1).reshape(-1, 3)
+        x = (w[:, of_mesh, :, None] * points).sum(axis=-2).reshape(-1, 3)
         if mesh.get("texels") is not None:
-            color[:, part] = bilinear(color[:, part, :2], mesh, dtype)
-        color[:, part] *= face_shade(n, mesh, lights, dtype).reshape(width, count, 3)
-        color[:, part] += highlights(n, x, mesh, lights, camera, dtype).reshape(width, count, 3)
+            color[:, of_mesh] = bilinear(color[:, of_mesh, :2], mesh, dtype)
+        color[:, of_mesh] *= face_shade(n, mesh, lights, dtype).reshape(width, count, 3)
+        color[:, of_mesh] += highlights(n, x, mesh, lights, camera, dtype).reshape(width, count, 3)
     return exponent, z, color
 
 

@@ -123,7 +123,7 @@ def test_the_gradient_agrees_with_the_complex_step(path, gradient, adj_x):
     direction = np.random.default_rng(13).normal(size=p[path].shape)
     moved = reference_positions({**p, path: p[path] + 1j * STEP * direction})
     exact = np.vdot(adj_x, moved.imag / STEP)
-    found = gradient[path] * direction
+    terms = gradient[path] * direction
     # Rounding of either side, relative to the terms of the product that is compared.
-    assert np.abs(found).sum() > 0
-    assert abs(found.sum() - exact) <= 1e-12 * np.abs(found).sum()
+    assert np.abs(terms).sum() > 0
+    assert abs(terms.sum() - exact) <= 1e-12 * np.abs(terms).sum()

@@ -110,11 +110,11 @@ def wanted(problem):
 
 
 def test_tangent_and_adjoint_are_transposes_in_a_step_and_in_a_rollout(problem):
-    for own, tolerance in ((problem.kernel, 1e-12), (problem, 1e-10)):
-        point = wanted(own)
+    for function, tolerance in ((problem.kernel, 1e-12), (problem, 1e-10)):
+        point = wanted(function)
         test = dot_test(
-            own.jvp, lambda c, own=own, point=point: own.vjp(c, list(point)), point,
-            tolerance=tolerance,
+            function.jvp, lambda c, function=function, point=point: function.vjp(c, list(point)),
+            point, tolerance=tolerance,
         )  # fmt: skip
         assert test.passed, test
 
@@ -158,10 +158,10 @@ def test_every_schedule_has_the_bits_of_all_states(rng, schedule):
         adj = np.random.default_rng(1).standard_normal((2, *run.trajectory.x.shape))
         return [run.vjp(*adj), run.vjp(*adj)]
 
-    (expected, again), found = gradient(StoreAll()), gradient(schedule)
+    (expected, again), checkpointed = gradient(StoreAll()), gradient(schedule)
     for path, value in expected.items():
-        for own in (again, *found):
-            np.testing.assert_array_equal(own[path], value, err_msg=path)
+        for other in (again, *checkpointed):
+            np.testing.assert_array_equal(other[path], value, err_msg=path)
 
 
 def test_a_frame_at_the_start_and_the_rows_of_a_series_count():
@@ -231,5 +231,7 @@ def test_a_product_with_the_hessian_is_of_implicit_steps():
         return run.vjp(run.trajectory.x - 1.0, wrt=(stiffness,))[stiffness]
 
     run = record(model, state, 0.1, 5, step=STEP)
-    found = run.hvp({stiffness: np.ones_like(target)}, lambda one: one.x - 1.0)[stiffness]
-    np.testing.assert_allclose(found, (gradient(50.01) - gradient(49.99)) / 0.02, rtol=1e-6)
+    product = run.hvp({stiffness: np.ones_like(target)}, lambda trajectory: trajectory.x - 1.0)[
+        stiffness
+    ]
+    np.testing.assert_allclose(product, (gradient(50.01) - gradient(49.99)) / 0.02, rtol=1e-6)

@@ -40,13 +40,13 @@ def test_a_fall_and_a_spin_with_drag_have_their_closed_forms():
     start = BodyState([0.0, 0, 0], velocity=[1.0, 2.0, 0.0], angular_velocity=[0.0, 0.0, 5.0])
     model = Model(gravity=G, bodies={"lump": lump})
     run = rollout(model, State(bodies={"lump": start}), dt, n, step=STEP, frames=range(n + 1))
-    found, v, omega, x = run.bodies["lump"], start.velocity[0], 5.0, np.zeros(3)
+    motion, v, omega, x = run.bodies["lump"], start.velocity[0], 5.0, np.zeros(3)
     for k in range(1, n + 1):
         v, omega = (v + dt * G) / (1.0 + dt * kappa), omega / (1.0 + dt * kappa)
         x = x + dt * v
-        np.testing.assert_allclose(found.velocity[k, 0], v, rtol=0, atol=1e-14)
-        np.testing.assert_allclose(found.position[k, 0], x, rtol=0, atol=1e-14)
-        np.testing.assert_allclose(found.angular_velocity[k, 0], [0, 0, omega], rtol=0, atol=1e-13)
+        np.testing.assert_allclose(motion.velocity[k, 0], v, rtol=0, atol=1e-14)
+        np.testing.assert_allclose(motion.position[k, 0], x, rtol=0, atol=1e-14)
+        np.testing.assert_allclose(motion.angular_velocity[k, 0], [0, 0, omega], rtol=0, atol=1e-13)
 
 
 def test_a_body_that_only_tumbles_takes_steps():
@@ -70,7 +70,7 @@ def test_a_step_solves_the_equations_as_another_solver_does(rng):
     pin = Pins([(0, 1)], stiffness=k, acts_on=("nodes", "lump"))
     model = Model([1.0], {"pin": pin}, G, pinned=[True], bodies={"lump": lump})
     state = State([[0.0, 0, 0]], bodies={"lump": start})
-    found = rollout(model, state, dt, 1, step=ImplicitEuler(tolerance=1e-15)).bodies["lump"]
+    motion = rollout(model, state, dt, 1, step=ImplicitEuler(tolerance=1e-15)).bodies["lump"]
     R0, inertia = Rotation.from_quat(start.orientation[0]), tensor(inertia)
 
     def rest(u):
@@ -82,10 +82,10 @@ def test_a_step_solves_the_equations_as_another_solver_does(rng):
         return np.concatenate([e_v, inertia @ (omega - start.angular_velocity[0]) - dt * torque])
 
     u = root(rest, np.zeros(6), tol=1e-15).x
-    np.testing.assert_allclose(found.velocity[-1, 0], u[:3], rtol=0, atol=1e-12)
-    np.testing.assert_allclose(found.angular_velocity[-1, 0], u[3:], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(motion.velocity[-1, 0], u[:3], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(motion.angular_velocity[-1, 0], u[3:], rtol=0, atol=1e-12)
     end = (R0 * Rotation.from_rotvec(dt * u[3:])).as_quat()
-    assert abs(end @ found.orientation[-1, 0]) == pytest.approx(1.0, abs=1e-14)
+    assert abs(end @ motion.orientation[-1, 0]) == pytest.approx(1.0, abs=1e-14)
 
 
 def test_it_is_of_first_order_against_fine_steps():
@@ -122,10 +122,10 @@ def test_a_box_that_lands_on_a_slope_stays_there():
     )
     start = BodyState([0.0, 0.08, 0.0], rotation=[0.1, 0.0, 0.2])
     run = rollout(model, State(bodies={"box": start}), 0.01, 200, step=STEP, frames=[150, 200])
-    found = run.bodies["box"]
-    assert np.abs(found.velocity[-1]).max() < 0.02
-    assert np.abs(found.angular_velocity[-1]).max() < 1e-3
-    up = Rotation.from_quat(found.orientation[-1, 0]).apply(np.eye(3)) @ [0.1, 1.0, 0.0]
+    motion = run.bodies["box"]
+    assert np.abs(motion.velocity[-1]).max() < 0.02
+    assert np.abs(motion.angular_velocity[-1]).max() < 1e-3
+    up = Rotation.from_quat(motion.orientation[-1, 0]).apply(np.eye(3)) @ [0.1, 1.0, 0.0]
     assert np.abs(up).max() == pytest.approx(np.hypot(0.1, 1.0), rel=1e-3)  # a face lies on it
 
 
@@ -149,8 +149,8 @@ def hit(n_steps):
 def test_a_brick_that_hits_a_soft_block_has_the_tangent_of_its_adjoint():
     problem = rollout_problem(hit, 3)
     paths = list(problem.point)
-    found = dot_test(problem.jvp, lambda c: problem.vjp(c, paths), problem.point, tolerance=1e-10)
-    assert found.passed, found
+    check = dot_test(problem.jvp, lambda c: problem.vjp(c, paths), problem.point, tolerance=1e-10)
+    assert check.passed, check
     adj = np.ones(len(problem.forward(problem.point)))
     assert np.abs(problem.vjp(adj, ["touch.friction"])["touch.friction"]).max() > 1e-6
 
@@ -169,6 +169,6 @@ def test_every_schedule_has_the_bits_of_all_states(schedule):
         adj = {"links": {k: np.ones_like(v) for k, v in vars(trajectory.bodies["links"]).items()}}
         return run.vjp(adj_x, bodies=adj)
 
-    expected, found = gradient(StoreAll()), gradient(schedule)
+    expected, checkpointed = gradient(StoreAll()), gradient(schedule)
     for path, value in expected.items():
-        np.testing.assert_array_equal(found[path], value, err_msg=path)
+        np.testing.assert_array_equal(checkpointed[path], value, err_msg=path)

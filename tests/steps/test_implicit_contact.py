@@ -62,17 +62,17 @@ def test_the_nets_touch(plain):
 @pytest.mark.parametrize("skin", [0.002, 0.1])
 def test_no_bit_depends_on_the_skin(plain, skin):
     """A net falls by 20 mm in a step: with a skin of 2 mm pairs are found again inside of it."""
-    found, gradients = gradient(*nets(skin=skin))
-    np.testing.assert_array_equal(found.x, plain[0].x)
-    np.testing.assert_array_equal(found.v, plain[0].v)
+    end, gradients = gradient(*nets(skin=skin))
+    np.testing.assert_array_equal(end.x, plain[0].x)
+    np.testing.assert_array_equal(end.v, plain[0].v)
     for name, value in plain[1].items():
         np.testing.assert_array_equal(gradients[name], value, err_msg=name)
 
 
 @pytest.mark.parametrize("checkpoint", [EveryK(3), Binomial(2)], ids=str)
 def test_no_bit_depends_on_the_checkpoints(plain, checkpoint):
-    found, gradients = gradient(*nets(), checkpoint=checkpoint)
-    np.testing.assert_array_equal(found.x, plain[0].x)
+    end, gradients = gradient(*nets(), checkpoint=checkpoint)
+    np.testing.assert_array_equal(end.x, plain[0].x)
     for name, value in plain[1].items():
         np.testing.assert_array_equal(gradients[name], value, err_msg=name)
 
@@ -96,7 +96,7 @@ def test_stiff_balls_bounce_in_steps_a_hundred_times_the_stable_one():
     momentum = model.mass @ run.v[-1]
     np.testing.assert_allclose(momentum, model.mass @ state.v, rtol=0, atol=1e-12)
     half = model.n_nodes // 2
-    first, other = (model.mass[own] @ run.v[-1, own] for own in (np.s_[:half], np.s_[half:]))
+    first, other = (model.mass[nodes] @ run.v[-1, nodes] for nodes in (np.s_[:half], np.s_[half:]))
     assert first[0] < other[0]
 
 

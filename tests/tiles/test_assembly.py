@@ -115,8 +115,8 @@ def test_the_reverse_writes_its_slots_before_it_reads_them(rng, monkeypatch):
     class Poisoned(ReverseSweep):
         def __init__(self, *args, **kwargs):
             super().__init__(*args, **kwargs)
-            for part in self.work:
-                part[:] = np.nan
+            for array in self.work:
+                array[:] = np.nan
 
     monkeypatch.setattr("adjoint.engine.sweep.ReverseSweep", Poisoned)
     again = run.vjp(adj, adj)
@@ -186,9 +186,9 @@ def test_a_series_has_one_row_per_step_or_one_for_all(rng):
         np.testing.assert_array_equal(row, solid.actuation[k])
     with pytest.raises(ValueError, match=r"`solid.actuation` has a series of 6 rows, .* 5 steps"):
         pack([model], 5, F64)
-    one = dataclasses.replace(solid, actuation=solid.actuation[:1])
+    short = dataclasses.replace(solid, actuation=solid.actuation[:1])
     with pytest.raises(ValueError, match=r"`solid.actuation` has a series of 1 rows, .* 6 steps"):
-        pack([Model(model.mass, {"solid": one})], 6, F64)
+        pack([Model(model.mass, {"solid": short})], 6, F64)
 
 
 def element_of(slot, packed):
@@ -235,8 +235,8 @@ def test_a_force_is_packed_once_but_its_series_for_every_number_of_steps(rng, mo
     for n_steps in (1, 7, 1, 3):
         fresh, _ = model.with_values(state, {"solid.mu": model.forces["solid"].mu})
         here, there = (pack([m], n_steps, F64) for m in (model, fresh))
-        for part in ("consts", "params", "series", "table"):
-            np.testing.assert_array_equal(getattr(here, part), getattr(there, part))
+        for field in ("consts", "params", "series", "table"):
+            np.testing.assert_array_equal(getattr(here, field), getattr(there, field))
         assert here.table[0, SERIES_STRIDE] == (48 if n_steps > 1 else 0)
     assert packed.count(id(model.forces["solid"])) == 1
     solid = id(model.forces["solid"])

@@ -35,16 +35,16 @@ class Corruption(NamedTuple):
 def corruptions(file: str, source: str, lines: set[int], most: int) -> list[Corruption]:
     """Return at most so many corruptions of statements that begin at some lines, spread evenly."""
     tree = ast.parse(source)
-    found = []
+    candidates = []
     for function, statement in statements(tree):
         if statement.lineno not in lines or not carries(function, statement):
             continue
         ways = {kind: new for kind, way in WAYS.items() if (new := way(statement))}
         if ways:  # in turn, so that every kind has its share
-            kind = list(ways)[len(found) % len(ways)]
-            found.append((function.name, statement, kind, ways[kind]))
-    step = max(1.0, len(found) / most)
-    chosen = [found[int(k * step)] for k in range(min(len(found), most))]
+            kind = list(ways)[len(candidates) % len(ways)]
+            candidates.append((function.name, statement, kind, ways[kind]))
+    step = max(1.0, len(candidates) / most)
+    chosen = [candidates[int(k * step)] for k in range(min(len(candidates), most))]
     return [
         Corruption(
             *(file, function, old.lineno, kind),
@@ -62,8 +62,8 @@ def statements(tree: ast.AST, function: ast.FunctionDef | None = None):
             if function is not None:
                 yield function, node
         else:
-            own = node if isinstance(node, ast.FunctionDef) else function
-            yield from statements(node, own)
+            enclosing = node if isinstance(node, ast.FunctionDef) else function
+            yield from statements(node, enclosing)
 
 
 def carries(function: ast.FunctionDef, statement: ast.stmt) -> bool:
@@ -183,8 +183,10 @@ def with_first(statement: ast.stmt, change) -> ast.stmt | None:
             done = True
             return changed
         for field in parts_of(node):
-            part = getattr(node, field)
-            new_part = [visit(one) for one in part] if isinstance(part, list) else visit(part)
+            child = getattr(node, field)
+            new_part = (
+                [visit(element) for element in child] if isinstance(child, list) else visit(child)
+            )
             setattr(node, field, new_part)
         return node
 

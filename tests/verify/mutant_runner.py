@@ -48,10 +48,10 @@ LOOPS = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")  # in a module th
 
 def systems():
     """Return the systems of the coverage table, with problems small enough for plain Python."""
-    found = importlib.import_module(SYSTEMS)
-    found.pixels.SIZE = found.views.SIZE = SIZE
-    found.solids.Example.frames = property(lambda scene: list(range(scene.n_steps + 1)))
-    return found
+    module = importlib.import_module(SYSTEMS)
+    module.pixels.SIZE = module.views.SIZE = SIZE
+    module.solids.Example.frames = property(lambda scene: list(range(scene.n_steps + 1)))
+    return module
 
 
 def toy(name):
@@ -91,7 +91,7 @@ def complaint_of_terms():
         error = np.abs(sum(terms.values()).ravel() - slope).max()
         if error > GRADIENT_TOLERANCE * max(np.abs(slope).max(), 1.0):
             return f"terms: those of {path} add up to something else, by {error:.1e}"
-        moved = [term for term, part in terms.items() if part.any()]
+        moved = [term for term, change in terms.items() if change.any()]
         if path in MOVERS and moved != [MOVERS[path]]:
             return f"terms: {path} moves {', '.join(moved)}"
     return ""
@@ -145,11 +145,11 @@ def code_of(path):
 @cache
 def functions_by_file():
     """Return every function that there is, in modules, classes and closures, by its file."""
-    found = {}
+    by_file = {}
     for function in gc.get_objects():
         if isinstance(function, FunctionType):
-            found.setdefault(function.__code__.co_filename, []).append(function)
-    return found
+            by_file.setdefault(function.__code__.co_filename, []).append(function)
+    return by_file
 
 
 def new_codes(path, code):
@@ -189,10 +189,10 @@ def acts(code):
     return code.co_code, code.co_names, code.co_freevars, plain
 
 
-def is_made_of(own, code):
+def is_made_of(candidate, code):
     """Whether a function's own code is this one, under any name."""
-    return own.co_firstlineno == code.co_firstlineno and own == code.replace(
-        co_name=own.co_name, co_qualname=own.co_qualname
+    return candidate.co_firstlineno == code.co_firstlineno and candidate == code.replace(
+        co_name=candidate.co_name, co_qualname=candidate.co_qualname
     )
 
 
@@ -226,7 +226,9 @@ def control(root, name):
             wrong = complaint(name)
         finally:
             sys.settrace(None)
-        lines = {str(Path(file).relative_to(root)): sorted(own) for file, own in reached.items()}
+        lines = {
+            str(Path(file).relative_to(root)): sorted(numbers) for file, numbers in reached.items()
+        }
         return json.dumps([wrong, time.perf_counter() - start, lines])
 
     text = in_child(work)
@@ -240,16 +242,16 @@ def all_corruptions(root, controls, per_file):
         for file, lines in controls[name][2].items():
             for line in lines:
                 reach.setdefault(file, {}).setdefault(line, []).append(name)
-    found = []
+    chosen = []
     for file, lines in sorted(reach.items()):
         source = (root / file).read_text()
-        found += corruptions(file, source, set(lines), per_file)
-    return [(one, reach[one.file][one.line]) for one in found], reach
+        chosen += corruptions(file, source, set(lines), per_file)
+    return [(corruption, reach[corruption.file][corruption.line]) for corruption in chosen], reach
 
 
 def unreached(root, reach):
     """Return the adjoint functions that no toy reaches."""
-    found = []
+    missed = []
     for path in sorted((root / "adjoint").rglob("*.py")):
         file = str(path.relative_to(root))
         if "verify" in file:
@@ -257,10 +259,10 @@ def unreached(root, reach):
         for function in ast.walk(ast.parse(path.read_text())):
             is_function = isinstance(function, ast.FunctionDef) and "vjp" in function.name
             if is_function and "overload" not in map(ast.unparse, function.decorator_list):
-                own = range(function.body[0].lineno, function.end_lineno + 1)
-                if not any(line in reach.get(file, {}) for line in own):
-                    found.append(f"{file}: {function.name}")
-    return found
+                body_lines = range(function.body[0].lineno, function.end_lineno + 1)
+                if not any(line in reach.get(file, {}) for line in body_lines):
+                    missed.append(f"{file}: {function.name}")
+    return missed
 
 
 def verdict(root, job):
@@ -328,10 +330,10 @@ def shared_out(find, jobs):
     running = [
         started(lambda share=share: json.dumps([find(job) for job in share])) for share in shares
     ]
-    found = [None] * len(jobs)
+    results = [None] * len(jobs)
     for k, worker in enumerate(running):
-        found[k::N_WORKERS] = json.loads(answer(worker))
-    return found
+        results[k::N_WORKERS] = json.loads(answer(worker))
+    return results
 
 
 def main():
@@ -349,11 +351,11 @@ def main():
     if not Path(adjsim.__file__).resolve().is_relative_to(root):
         raise RuntimeError(f"Not {root} was used, but {adjsim.__file__}.")
     outcome = {
-        "controls": {name: found[0] for name, found in controls.items()},
+        "controls": {name: facts[0] for name, facts in controls.items()},
         "unreached": unreached(root, reach),
         "corruptions": [
-            {**one._asdict(), "tree": None, "verdict": said}
-            for (one, _), said in zip(jobs, verdicts, strict=True)
+            {**corruption._asdict(), "tree": None, "verdict": said}
+            for (corruption, _), said in zip(jobs, verdicts, strict=True)
         ],
     }
     sys.stdout.write(json.dumps(outcome))

@@ -94,8 +94,8 @@ def element(functions: Any, point: Mapping[str, np.ndarray], consts: Any, params
         )
 
     def pull(adj: np.ndarray) -> dict[str, np.ndarray]:
-        found = vjp(x, v, consts, params, series, rows({"f": adj}, "f"))
-        return {name: np.array(each) for name, each in zip("xv", found, strict=False)
+        adjoints = vjp(x, v, consts, params, series, rows({"f": adj}, "f"))
+        return {name: np.array(each) for name, each in zip("xv", adjoints, strict=False)
                 if name in point}  # fmt: skip
 
     return Map(point, forward, push, pull)
@@ -162,11 +162,11 @@ def of_losses(m: Map, check: Callable[..., float] = along, **options: Any) -> li
 
 def over_angles() -> list[list[float]]:
     """Return angles, and for each the least, the median and the largest error of gradcheck."""
-    found = []
+    rows = []
     for angle in (90, 75, 60, 45, 30, 20, 14, 10, 7, 5, 3):
         errors = of_losses(edges(angle), differences, step=1e-6)
-        found.append([angle, *map(float, np.quantile(errors, (0.0, 0.5, 1.0)))])
-    return found
+        rows.append([angle, *map(float, np.quantile(errors, (0.0, 0.5, 1.0)))])
+    return rows
 
 
 # 2. Genesis: velocities are stale after a state is restored.
@@ -462,7 +462,7 @@ def main() -> None:
     elif "--json" in sys.argv:
         text = json.dumps([[right, wrong] for _, right, wrong in all_numbers()])
     else:
-        text = "\n".join(table(*one) for one in all_numbers())
+        text = "\n".join(table(*entry) for entry in all_numbers())
     sys.stdout.write(text)
 
 

@@ -80,8 +80,8 @@ def test_the_obstacles_are_touched_everywhere_and_in_every_way_and_nothing_chang
         (a, b) for a in (False, True) for b in (False, True)
     }
     assert not touches.all()
-    for part in (touches, np.where(touches, slips, False), np.where(touches, leaves, False)):
-        assert (part == part[0]).all(), "a regime changes on the way"
+    for regime in (touches, np.where(touches, slips, False), np.where(touches, leaves, False)):
+        assert (regime == regime[0]).all(), "a regime changes on the way"
     beyond = np.sign(margins.shape)[:, touches[0]]
     np.testing.assert_array_equal(beyond, np.broadcast_to(beyond[0], beyond.shape))
     regions = {tuple(row) for row in np.nan_to_num(beyond[0], nan=0.0)}
@@ -94,9 +94,9 @@ def test_the_obstacles_are_touched_everywhere_and_in_every_way_and_nothing_chang
 )
 def test_bodies_touch_every_obstacle_and_stay_in_stick_or_in_slip(build, sign):
     scene = build(solids.N_STEPS)
-    found = solids.scene_margins(scene)
-    assert set(found) == {name for name in scene.model.forces if name != "cloth"}
-    for name, margins in found.items():
+    by_obstacle = solids.scene_margins(scene)
+    assert set(by_obstacle) == {name for name in scene.model.forces if name != "cloth"}
+    for name, margins in by_obstacle.items():
         touches = margins.touch > 0.0
         assert (touches == touches[0]).all(), f"{name}: a vertex touches or leaves on the way"
         assert 1 <= touches[0].sum() < touches.shape[1]

@@ -100,18 +100,18 @@ def coming(shape, offset=0.0):
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_nearest_touch_of_a_moving_obstacle_moves_where_it_says(shape):
     model, state = coming(shape)
-    found = nearest_touch(model, rollout(model, state, DT, N_STEPS, frames=range(N_STEPS)))
-    assert (found.node, found.step) == (0, 6)  # 0.57 - 0.6 is first inside, by 0.03
-    assert found.distance == pytest.approx(0.03, rel=1e-9)
+    touch = nearest_touch(model, rollout(model, state, DT, N_STEPS, frames=range(N_STEPS)))
+    assert (touch.node, touch.step) == (0, 6)  # 0.57 - 0.6 is first inside, by 0.03
+    assert touch.distance == pytest.approx(0.03, rel=1e-9)
     if shape != "half-space":  # the path of a height is told to no velocity
-        assert found.speed == pytest.approx(SPEED, rel=1e-12)
+        assert touch.speed == pytest.approx(SPEED, rel=1e-12)
 
     def touched(offset):
         moved, start = coming(shape, offset)
         steps = rollout(moved, start, DT, N_STEPS, frames=range(N_STEPS))
         return int(np.argmax(contact_margins(moved, steps)["it"].touch[:, 0] > 0.0))
 
-    assert [touched(-part * found.distance) for part in (0.99, 1.01)] == [6, 7]
+    assert [touched(-share * touch.distance) for share in (0.99, 1.01)] == [6, 7]
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -137,9 +137,9 @@ def test_a_gradient_through_a_moving_obstacle_is_checked_inside_its_kink(shape):
 
 def test_a_model_without_contact_has_no_kink():
     model, state = Model([1.0]), State(np.zeros((1, 3)))
-    found = rollout_margins(model, state, DT, N_STEPS)
-    assert found({"gravity": np.array([0.0, -9.8, 0.0])}).size == 0
-    assert kink_distance(found, {"gravity": np.array([0.0, -9.8, 0.0])}) == np.inf
+    margins_at = rollout_margins(model, state, DT, N_STEPS)
+    assert margins_at({"gravity": np.array([0.0, -9.8, 0.0])}).size == 0
+    assert kink_distance(margins_at, {"gravity": np.array([0.0, -9.8, 0.0])}) == np.inf
 
 
 def test_the_table_names_the_nearest_touch_of_a_system_with_contact():

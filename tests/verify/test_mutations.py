@@ -81,9 +81,9 @@ def test_the_toys_reach_every_adjoint(outcome):
 
 def test_every_corruption_is_noticed(outcome):
     unnoticed = [
-        "{file}:{line}: {kind}: {was} -> {becomes}".format(**one)
-        for one in outcome["corruptions"]
-        if not one["verdict"] and not one["was"].startswith(OF_THREADS)
+        "{file}:{line}: {kind}: {was} -> {becomes}".format(**corruption)
+        for corruption in outcome["corruptions"]
+        if not corruption["verdict"] and not corruption["was"].startswith(OF_THREADS)
     ]
     assert unnoticed == []
 
@@ -91,9 +91,13 @@ def test_every_corruption_is_noticed(outcome):
 def test_corruptions_of_every_kind_and_of_every_file_are_noticed_by_a_number(outcome):
     """What raises an error proves nothing: the checks must have compared."""
     numbers = ("dot test:", "gradcheck:", "terms:")
-    found = [one for one in outcome["corruptions"] if one["verdict"].startswith(numbers)]
-    assert len(found) > 0.7 * len(outcome["corruptions"])
-    assert {one["kind"] for one in found} == {"drop", "sign", "swap", "stale"}
+    noticed = [
+        corruption
+        for corruption in outcome["corruptions"]
+        if corruption["verdict"].startswith(numbers)
+    ]
+    assert len(noticed) > 0.7 * len(outcome["corruptions"])
+    assert {corruption["kind"] for corruption in noticed} == {"drop", "sign", "swap", "stale"}
     files = {
         str(path.relative_to(ROOT))
         for path in (ROOT / "adjoint").rglob("*.py")
@@ -103,4 +107,4 @@ def test_corruptions_of_every_kind_and_of_every_file_are_noticed_by_a_number(out
     # that is the tangent, being symmetric.
     without = {name for name in files if "/cuda_" in name} | {"adjoint/forces/element.py"}
     without |= {"adjoint/render/pyramid_boxes.py", "adjoint/algebra/mat3.py"}
-    assert files - {one["file"] for one in found} <= without
+    assert files - {corruption["file"] for corruption in noticed} <= without

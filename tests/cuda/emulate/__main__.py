@@ -39,7 +39,7 @@ COLUMNS += ("sectors_read", "sectors_written", "shared")
 def report_of(name: str) -> dict:
     """Return results, faults and counts of some scenes; counts are those of the first order."""
     what = RUNS[name]
-    cpu, found = what("cpu"), {}
+    cpu, by_order = what("cpu"), {}
     if name == "study":
         allowed = {key: OF_STUDY * float(np.abs(value).max()) for key, value in cpu.items()}
     elif name in ROUNDED:  # by a process that compiles nothing
@@ -50,11 +50,11 @@ def report_of(name: str) -> dict:
     for order in ORDERS:
         DEVICE.reset()
         DEVICE.order, start = order, time.process_time()
-        found[order] = what("cuda")
+        by_order[order] = what("cuda")
         seconds = time.process_time() - start - DEVICE.seconds
         faults += [f"{order}: {fault}" for fault in (*DEVICE.faults, *map(repr, DEVICE.errors))]
         counted.append((dict(DEVICE.counts), {k: dict(v) for k, v in DEVICE.kernels.items()}))
-    first, *others = found.values()
+    first, *others = by_order.values()
     results = {
         key: {
             **row,

@@ -120,7 +120,7 @@ def barriers():
 
 def backwards(args):
     """Write the numbers of each block, from one array, in reverse order and doubled, to another."""
-    given, found, how = args
+    given, out, how = args
     fixed, dynamic = CUDA.shared.array(128, np.float64), CUDA.shared.array(0, np.float64)
     i = CUDA.threadIdx.x
     dynamic[i] = fixed[max(i, int(how[0] == 2.0))] = 0.0
@@ -129,7 +129,7 @@ def backwards(args):
     if how[0] != 1.0:
         CUDA.syncthreads()
     n = dynamic.size - 1 if how[0] < 3.0 else dynamic.size
-    found[CUDA.grid(1)] = fixed[127 - i] + dynamic[n - i]
+    out[CUDA.grid(1)] = fixed[127 - i] + dynamic[n - i]
     CUDA.syncthreads()
     fixed[i] = 0.0
 
@@ -148,12 +148,13 @@ def shared_memory():
     """Two blocks that reverse numbers in shared memory, rightly and with a mistake each."""
     cuda, cupy = devices.cuda_module(), devices.array_module(devices.Device.CUDA)
     body = specialise(backwards, "backwards", CUDA=cuda)
-    own = specialise(
+    body_with_grid = specialise(
         backwards_with_grid, "backwards_with_grid", CUDA=cuda, BACKWARDS=backend.device_fn(body)
     )
     for name, function, how in (
-        ("reversed", body, 0.0), ("reversed with grid", own, 0.0), ("unordered", body, 1.0),
-        ("unordered with grid", own, 1.0), ("empty place", body, 2.0), ("beyond shared", body, 3.0),
+        ("reversed", body, 0.0), ("reversed with grid", body_with_grid, 0.0),
+        ("unordered", body, 1.0), ("unordered with grid", body_with_grid, 1.0),
+        ("empty place", body, 2.0), ("beyond shared", body, 3.0),
     ):  # fmt: skip
         kernel = cuda_launch.Launcher(function)
         DEVICE.reset()
@@ -167,11 +168,11 @@ def shared_memory():
 
 def neighbours(args):
     """Read what the next thread of the block, or of the grid, has written before a barrier."""
-    own, n = CUDA.grid(1), args[1].size
-    args[0][own] = 1.0 + own
+    thread, n = CUDA.grid(1), args[1].size
+    args[0][thread] = 1.0 + thread
     CUDA.syncthreads()
-    if own % 128 < 127 or args[1][0] > 0:
-        args[2][own] = args[0][(own + 1) % n]
+    if thread % 128 < 127 or args[1][0] > 0:
+        args[2][thread] = args[0][(thread + 1) % n]
 
 
 def blocks():
@@ -183,10 +184,10 @@ def blocks():
         DEVICE.reset()
         arrays = on_device((cupy.empty(256), np.full(256, beyond_blocks), cupy.zeros(256)))
         kernel.run(2, 128, arrays)
-        found = device_arrays.to_host(arrays[2])[:127]
+        read = device_arrays.to_host(arrays[2])[:127]
         yield (
             "beyond blocks" if beyond_blocks else "within blocks",
-            {"faults": DEVICE.faults, "is right": bool((found == np.arange(127) + 2.0).all())},
+            {"faults": DEVICE.faults, "is right": bool((read == np.arange(127) + 2.0).all())},
         )
 
 

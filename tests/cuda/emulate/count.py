@@ -67,19 +67,19 @@ def film() -> Iterator[Row]:
             ball.scene, ball.camera, SoftRasterizer(sigma=1e-4), {"ball": points}, (64, 64),
             device="cuda",
         )  # fmt: skip
-        found.append([counts("launches"), counts(*WAITS), counts("uploads")])
+        counted.append([counts("launches"), counts(*WAITS), counts("uploads")])
         drawn_film.vjp(adj)
-        found.append([counts("launches"), counts(*WAITS), counts("uploads")])
+        counted.append([counts("launches"), counts(*WAITS), counts("uploads")])
 
-    found: list[list[int]] = []
+    counted: list[list[int]] = []
     for _ in range(2):  # the second time everything is compiled
         DEVICE.reset()
-        found.clear()
+        counted.clear()
         run()
     for k, what in enumerate(("launches", "times the host waits", "uploads")):
         yield (
             f"{what}, a film of 60 frames at 64², forward / with reverse",
-            " / ".join(str(row[k]) for row in found),
+            " / ".join(str(row[k]) for row in counted),
         )
 
 
@@ -90,17 +90,17 @@ def picture() -> Iterator[Row]:
     """
     ball, adj = make_ball(1280), np.ones((128, 128, 4))
     rasterizer = SoftRasterizer(sigma=1e-4, seamless=True)
-    laps, found = [], []
+    laps, counted = [], []
 
     def lap(start: float) -> None:
         laps.append(time.thread_time() - start)
-        found.append([counts("launches"), counts("of CuPy"), counts(*WAITS), counts("uploads")])
+        counted.append([counts("launches"), counts("of CuPy"), counts(*WAITS), counts("uploads")])
 
     for k in range(IDLE_TIMES):
         DEVICE.is_idle, points = k > 1, (1.0 + 1e-4 * k) * ball.points
         if k == 1:  # the first time kernels are compiled
             DEVICE.reset()
-            found.clear()
+            counted.clear()
         start = time.thread_time()
         drawn = record_images(
             ball.scene, ball.camera, rasterizer, {"ball": points}, (128, 128), device="cuda"
@@ -109,7 +109,7 @@ def picture() -> Iterator[Row]:
         drawn.vjp(adj)
         lap(start)
     DEVICE.is_idle = False
-    for what, *numbers in zip(PICTURE, *found[:2], strict=True):
+    for what, *numbers in zip(PICTURE, *counted[:2], strict=True):
         yield f"{what}, a picture of 128², forward / with reverse", " / ".join(map(str, numbers))
     least = [1e6 * min(laps[k::2]) for k in (0, 1)]
     yield "host time of it with stand-ins, least [µs]", " / ".join(f"{lap:.0f}" for lap in least)
@@ -161,10 +161,10 @@ def surfaces() -> Iterator[Row]:
 
 def worlds() -> Iterator[Row]:
     """Run 200 worlds of 100 tetrahedra."""
-    one = make_block(100)
-    many, states = stack([one.model] * 200), [one.state] * 200
+    block = make_block(100)
+    many, states = stack([block.model] * 200), [block.state] * 200
     DEVICE.reset()
-    rollout(many, states, one.dt, STEPS, device="cuda")
+    rollout(many, states, block.dt, STEPS, device="cuda")
     threads = f"{of_kernels('busy')} of {of_kernels('threads')}"
     yield "busy threads, 200 worlds of 100 tetrahedra", threads
 
@@ -173,14 +173,14 @@ def world() -> Iterator[Row]:
     """Run 100, 1 000 and 4 000 tetrahedra, forward and with reverse."""
     for size in (100, 1000, 4000):
         block = make_block(size)
-        found = {}
+        by_steps = {}
         for steps in (STEPS, 2 * STEPS):
             DEVICE.reset()
             run = record(block.model, block.state, block.dt, steps, device="cuda")
             forward = counts_of_world()
             run.vjp(np.ones((1, *block.state.x.shape)))
-            found[steps] = np.array([forward, counts_of_world()])
-        each = (found[2 * STEPS] - found[STEPS]) / STEPS
+            by_steps[steps] = np.array([forward, counts_of_world()])
+        each = (by_steps[2 * STEPS] - by_steps[STEPS]) / STEPS
         each[:, 2:] *= np.array([SECTOR, SECTOR, 1]) / block.n_tets
         names = (*BARRIERS, *(f"bytes per tetrahedron and step {what}" for what in BYTES))
         for k, what in enumerate(names):
@@ -208,14 +208,14 @@ def turns() -> Iterator[Row]:
 def mesh() -> Iterator[Row]:
     """Run a block of 20 000 tetrahedra; count bytes in whole sectors."""
     block = make_block(20_000, has_floor=False)
-    found = {}
+    by_steps = {}
     for steps in (1, 2):
         DEVICE.reset()
         run = record(block.model, block.state, block.dt, steps, device="cuda")
         forward = of_kernels("sectors_read", "sectors_written")
         run.vjp(np.ones((1, *block.state.x.shape)), wrt=("block.mu", "block.lam", "state.x"))
-        found[steps] = np.array([forward, of_kernels("sectors_read", "sectors_written")])
-    forward, both = SECTOR * (found[2] - found[1]) / block.n_tets
+        by_steps[steps] = np.array([forward, of_kernels("sectors_read", "sectors_written")])
+    forward, both = SECTOR * (by_steps[2] - by_steps[1]) / block.n_tets
     what = f"bytes per tetrahedron and step in 32-byte sectors, {block.n_tets} tetrahedra, float64"
     yield f"{what}, forward / with reverse", f"{forward:.0f} / {both:.0f}"
 

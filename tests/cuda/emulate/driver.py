@@ -328,10 +328,10 @@ def cuPointerGetAttribute(out: P, attribute: I, address: P):
 def short_name(entry: str) -> str:
     """Return the name of a kernel's function in the name that numba.cuda gives to its code."""
     rest, parts = entry.removeprefix("_ZN"), []
-    while found := re.match(r"\d+", rest):
-        size = int(found[0])
-        parts.append(rest[found.end() : found.end() + size])
-        rest = rest[found.end() + size :]
+    while digits := re.match(r"\d+", rest):
+        size = int(digits[0])
+        parts.append(rest[digits.end() : digits.end() + size])
+        rest = rest[digits.end() + size :]
     name = re.sub(r"_[0-9a-f]{16}$", "", parts[-1])  # the key
     return name.removesuffix("_of_each_index")
 
@@ -471,8 +471,8 @@ def cuLaunchKernelEx(config: P, kernel: P, arguments: P, extra: P):
 
 @ctypes.CFUNCTYPE(P, ctypes.c_char_p)
 def function_named(name: bytes) -> int | None:
-    found = FUNCTIONS.get(name.decode().removesuffix("_v2"))
-    return ctypes.cast(found, P).value if found else None
+    function = FUNCTIONS.get(name.decode().removesuffix("_v2"))
+    return ctypes.cast(function, P).value if function else None
 
 
 LIBRARY.emu_set_driver(function_named)

@@ -80,11 +80,11 @@ def on_device(data: np.ndarray, *, written: bool = True) -> np.ndarray:
     memory = (ctypes.c_char * data.nbytes).from_address(address)
     memory.of_device = True
     weakref.finalize(memory, driver.release, address)
-    found = np.frombuffer(memory, data.dtype).reshape(data.shape)
-    found[...] = data
+    array = np.frombuffer(memory, data.dtype).reshape(data.shape)
+    array[...] = data
     if written:
         driver.LIBRARY.emu_fill(address, data.nbytes)
-    return found
+    return array
 
 
 def mark_written(data: np.ndarray, index: Any = ...) -> None:
@@ -138,9 +138,9 @@ def use_stand_in() -> None:
         mark_written(self.numbers, stand_ins.indices(index))
 
     def compute(self, ufunc, method, *inputs, out=(), **options):
-        found = calculate(self, ufunc, method, *inputs, out=out, **options)
-        mark_written(found.numbers)
-        return found
+        result = calculate(self, ufunc, method, *inputs, out=out, **options)
+        mark_written(result.numbers)
+        return result
 
     kind.__init__, kind.__setitem__, kind.__array_ufunc__ = begin, write, compute
     for name in ("__int__", "__float__", "__bool__", "__index__", "get"):
@@ -163,15 +163,15 @@ def with_gaps(uploaded: Callable) -> Callable:
     """Return the copy of arrays to the device; what lies between them there is in no array."""
 
     def copy(arrays: list) -> list:
-        found = uploaded(arrays)
-        for array in found:
+        copies = uploaded(arrays)
+        for array in copies:
             data = array.array.numbers
             if data.size and not DEVICE.is_idle:
                 states = driver.LIBRARY.emu_states(data.ctypes.data + data.nbytes)
                 ctypes.memset(
                     states, FREE, device_arrays.ALIGNED - data.nbytes % device_arrays.ALIGNED
                 )
-        return found
+        return copies
 
     return copy
 

@@ -70,9 +70,9 @@ def places(x):
 
 def expected(search, x):
     """What the search has to find, by the CPU's search and by NumPy; and distances."""
-    found, _ = search.find_on_host([x[own.rows] for own in search.sets])
-    columns = [np.concatenate(column) for column in zip(*(f[:3] for f in found), strict=True)]
-    counts = [len(pairs.gaps) for pairs in found]
+    per_contact, _ = search.find_on_host([x[contact.rows] for contact in search.sets])
+    columns = [np.concatenate(column) for column in zip(*(f[:3] for f in per_contact), strict=True)]
+    counts = [len(pairs.gaps) for pairs in per_contact]
     columns[0] = columns[0] + np.repeat(search.element_ptr[:-1], counts)[:, None]
     entries = np.argsort(columns[0].ravel(), kind="stable")
     m, a = np.divmod(entries, CORNERS)
@@ -100,10 +100,10 @@ def lists():
                 search.find(there, checked=False, since_last=False)
                 faults += DEVICE.faults
                 counts = dict(DEVICE.counts)
-                found, pairs = to_host(search.found_pairs), search.pairs
-                got = (*found[:2], *to_host((pairs.sum_ptr, pairs.sum_slots)))
+                host_pairs, pairs = to_host(search.found_pairs), search.pairs
+                got = (*host_pairs[:2], *to_host((pairs.sum_ptr, pairs.sum_slots)))
                 same.append(all(map(np.array_equal, got, wanted)))
-                same.append(np.allclose(found.gaps, gaps, rtol=0.0, atol=rounding))
+                same.append(np.allclose(host_pairs.gaps, gaps, rtol=0.0, atol=rounding))
             yield f"{name}, {place}", {
                 "pairs": len(wanted[0]), "same": all(same), "faults": faults, "counts": counts
             }  # fmt: skip

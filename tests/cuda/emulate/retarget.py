@@ -36,7 +36,7 @@ def for_this_processor(text: str, triple: str, layout: str) -> str:
     lines = [line for line in text.splitlines() if not line.startswith(theirs)]
     # The linker drops what is `linkonce` and not yet called.
     whole = head + "\n".join(lines).replace("define linkonce_odr", "define weak_odr")
-    return LONG.sub(lambda found: f'@"{short(found[1])}"', whole).replace("llvm.nvvm.", "emu.nvvm.")
+    return LONG.sub(lambda match: f'@"{short(match[1])}"', whole).replace("llvm.nvvm.", "emu.nvvm.")
 
 
 def placed(texts: list[str]) -> tuple[list[str], int]:
@@ -45,20 +45,22 @@ def placed(texts: list[str]) -> tuple[list[str], int]:
     Arrays of dynamic size are one array, behind the others.
     """
     places, size = {}, 0
-    for name, count, kind in (found for text in texts for found in SHARED.findall(text)):
+    for name, count, kind in (
+        declaration for text in texts for declaration in SHARED.findall(text)
+    ):
         places[name] = size if int(count) else None
         size += -(-int(count) * SIZES[kind] // 16) * 16
-    found = []
-    for own in texts:
-        text = own
+    modules = []
+    for original in texts:
+        text = original
         for name, at in places.items():
             address = f"inttoptr (i64 {SHARED_AT + (size if at is None else at)} to ptr)"
             pointer = f'addrspacecast ptr addrspace(3) @"{name}" to ptr'
             text = text.replace(pointer, f"getelementptr i8, ptr {address}, i64 0")
         if DYNAMIC_SIZE in text:
             text = text.replace(DYNAMIC_SIZE, "@emu_dynamic_size()") + DECLARED
-        found.append(SHARED.sub("", text))
-    return found, size
+        modules.append(SHARED.sub("", text))
+    return modules, size
 
 
 def short(name: str) -> str:
@@ -68,23 +70,23 @@ def short(name: str) -> str:
 
 def watched(text: str) -> str:
     """Return optimized IR with a call before each load and store of memory that is not its own."""
-    own, lines = set(), []
+    allocas, lines = set(), []
     for line in text.splitlines():
         if line.startswith("define"):
-            own = set()
+            allocas = set()
         if " = alloca " in line:
-            own.add("ptr " + line.split(" = ")[0].strip())
+            allocas.add("ptr " + line.split(" = ")[0].strip())
         for pattern, call in ((LOAD, "emu_load"), (STORE, "emu_store")):
-            if (found := pattern.search(line)) and found[2] not in own:
-                lines.append(f"  call void @{call}({found[2]}, i64 {SIZES[found[1]]})")
-        if found := ATOMIC.search(line):
-            lines.append(f"  call void @emu_atomic({found[1]}, i64 {SIZES[found[2]]})")
-        if found := WHOLE.search(line):
-            target, source, size = found[2].rsplit(", ", 2)
-            sides = [("emu_store", target), *([("emu_load", source)] if found[1] != "set" else [])]
+            if (match := pattern.search(line)) and match[2] not in allocas:
+                lines.append(f"  call void @{call}({match[2]}, i64 {SIZES[match[1]]})")
+        if match := ATOMIC.search(line):
+            lines.append(f"  call void @emu_atomic({match[1]}, i64 {SIZES[match[2]]})")
+        if match := WHOLE.search(line):
+            target, source, size = match[2].rsplit(", ", 2)
+            sides = [("emu_store", target), *([("emu_load", source)] if match[1] != "set" else [])]
             for call, side in sides:
                 pointer = "ptr " + side.split()[-1]
-                if pointer not in own and "@" not in pointer:
+                if pointer not in allocas and "@" not in pointer:
                     lines.append(f"  call void @{call}({pointer}, {size})")
         lines.append(line)
     return "\n".join(lines) + "\n" + WATCH
@@ -105,8 +107,8 @@ def linked(modules: list[binding.ModuleRef]) -> binding.ModuleRef:
     """Return modules as one, linked by pairs: each link takes as long as both are large."""
     while len(modules) > 1:
         pairs = list(zip(modules[::2], modules[1::2], strict=False))
-        for one, other in pairs:
-            one.link_in(other)
+        for first, other in pairs:
+            first.link_in(other)
         modules = modules[::2]
     return modules[0]
 
@@ -127,8 +129,8 @@ def machine() -> binding.TargetMachine:
 def code_of(texts: list[str], entry: str) -> bytes:
     """Return the object file of a kernel, given as the texts of its modules."""
     texts = sorted(set(texts))
-    own = Path(__file__).read_bytes() + binding.get_host_cpu_name().encode()
-    key = hashlib.sha256(own + "\0".join(texts).encode()).hexdigest()[:32]
+    recipe = Path(__file__).read_bytes() + binding.get_host_cpu_name().encode()
+    key = hashlib.sha256(recipe + "\0".join(texts).encode()).hexdigest()[:32]
     kept = FOLDER / f"{key}.o"
     if kept.exists():
         return kept.read_bytes()

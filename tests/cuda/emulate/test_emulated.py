@@ -63,15 +63,15 @@ def test_a_picture_of_new_vertices_asks_little_of_the_host():
 def test_pairs_are_found_as_on_the_cpu_in_any_order_of_threads():
     """The lists to the bit; distances contract otherwise there."""
     report = run("tests.cuda.emulate.lists", **EMULATED)
-    found = report["lists"]
-    for name, row in found.items():
+    rows = report["lists"]
+    for name, row in rows.items():
         assert row["same"], name
         assert row["faults"] == [], name
         assert row["pairs"] > 0 or "much larger" in name, name
         assert row["counts"]["bytes read back"] == 8, name
         assert row["counts"]["launches"] <= LAUNCHES_OF_A_SEARCH, name
         assert row["counts"]["uploads"] == 1, name
-    assert len(found) == 30
+    assert len(rows) == 30
     said = {name: last for name, (first, last) in report["troubles"].items() if not first}
     assert said == {
         "apart": False,
