@@ -39,7 +39,6 @@ OUTLINE = 0.2  # pixels: error of an outline
 RIDGE = 0.7  # cells: standard deviation of the filter that smooths f
 LEAST = 0.5  # part of the volume of a hull that stays
 UNEVEN = 3.0  # error of the surface over what is taken away, as gaps are not alike
-TINY = 1e-9  # beside 1
 MOSTLY = 0.5  # of a picture: more is no body but the background
 WORTH_A_WARNING, REFUSED = 0.01, 0.3  # part of a mask that a hull leaves empty
 BEYOND = -1e3  # pixels: the distance of what is not in a picture
@@ -55,12 +54,23 @@ class View:
     @cached_property
     def body(self) -> np.ndarray:
         """The largest spot of the mask, (height, width) bool."""
-        return _largest_part(self.mask > 0.5)
+        return _largest_component(self.mask > 0.5, np.ones((3, 3)))
 
     @cached_property
-    def distances(self) -> np.ndarray:
-        """Distance of each part of a pixel from the outline, positive inside [pixels]."""
-        return outline_distances(self.mask, self.body)
+    def length(self) -> int:
+        """Longest side of the body in the picture [pixels]."""
+        return max(1 + np.ptp(np.flatnonzero(self.body.any(axis=axis))) for axis in (0, 1))
+
+    @cached_property
+    def _distances(self) -> tuple[np.ndarray, np.ndarray]:
+        """Distances about the body, and column and row where they begin, (2,)."""
+        margin = self.length // 2 + 1  # no distance beyond counts
+        rows, columns = (np.flatnonzero(self.body.any(axis=axis)) for axis in (1, 0))
+        corner = np.maximum([columns[0] - margin, rows[0] - margin], 0)
+        around = (
+            slice(corner[1], rows[-1] + margin + 1), slice(corner[0], columns[-1] + margin + 1)
+        )  # fmt: skip
+        return outline_distances(self.mask[around], self.body[around]), corner
 
     @property
     def middle(self) -> np.ndarray:
@@ -91,11 +101,16 @@ class View:
         ahead = np.maximum(depths, 1e-9)
         with np.errstate(all="ignore"):
             u, v = np.moveaxis(to_pixels(self.camera, points, size), -1, 0)
-        is_seen = (depths > 0.0) & (np.abs(u / (size[1] - 1) - 0.5) <= 0.5)
-        is_seen &= np.abs(v / (size[0] - 1) - 0.5) <= 0.5
-        u, v = (np.where(is_seen, pixel, 0.0) for pixel in (u, v))
-        there = distances_at(self.distances, u, v)
-        return np.where(is_seen, there, BEYOND) * ahead * self.width, is_seen
+        in_picture = (depths > 0.0) & (u >= 0.0) & (u <= size[1] - 1)
+        in_picture &= (v >= 0.0) & (v <= size[0] - 1)
+        u, v = (np.where(in_picture, pixel, 0.0) for pixel in (u, v))
+        there = np.where(in_picture, self.distances_at(u, v), BEYOND)
+        return there * ahead * self.width, in_picture
+
+    def distances_at(self, u: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Return how far columns u and rows v are within the outline [pixels]."""
+        distances, corner = self._distances
+        return distances_at(distances, u - corner[0], v - corner[1])
 
 
 def outline_distances(mask: np.ndarray, body: np.ndarray) -> np.ndarray:
@@ -135,17 +150,15 @@ def hull(views: Mapping[str, View], cells: int, key: str) -> Hull:
     message begins with.
 
     Raise a StudyError if there are fewer than two views, these look in nearly the same direction or
-    have no place in common, a mask is empty or touches the edge of its picture, no place is in
-    all masks, or the hull leaves a large part of a mask empty.
+    have no place in common, no place is in all masks, or the hull leaves a large part of a mask
+    empty.
     """
     if len(views) < 2:
-        seen = f"only `{next(iter(views))}`" if views else "none"
+        usable = f"only `{next(iter(views))}`" if views else "none"
         raise StudyError(
             f"`{key}` needs films from two views or more that begin at time 0 and show this body "
-            f"alone, got {seen}. Add films with other cameras, or give a mesh."
+            f"alone, got {usable}. Add films with other cameras, or give a mesh."
         )
-    for name, view in views.items():
-        _require_outline(name, view)
     low, high = _bounds(views, key)
     spacing = float((high - low).max()) / cells
     counts = np.ceil((high - low) / spacing).astype(int) + 5
@@ -189,27 +202,27 @@ def _disagreement(
     `fields` are those at `points`.
     """
     unfilled = _unfilled(views, fields.min(axis=0), points, spacing)
-    if max(unfilled) <= WORTH_A_WARNING or len(views) < 3:
+    if max(unfilled) <= WORTH_A_WARNING:
         return ""
     names = list(views)
     message = (
         f"the hull leaves {100.0 * max(unfilled):.2g} % of the mask of "
         f"`{names[int(np.argmax(unfilled))]}` empty"
     )
-    without = []
-    for k in range(len(names)):
+    without = []  # of two views either may be wrong
+    for k in range(len(names) if len(names) > 2 else 0):
         others = {name: view for name, view in views.items() if name != names[k]}
         field = np.delete(fields, k, axis=0).min(axis=0)
         without.append(max(_unfilled(others, field, points, spacing)))
-    if min(without) < 0.5 * max(unfilled):
+    if without and min(without) < 0.5 * max(unfilled):
         message += (
             f", and {100.0 * min(without):.2g} % without `{names[int(np.argmin(without))]}`: check "
             "its camera and mask."
         )
     else:
         message += (
-            f": something is thinner than a cell of {spacing:.2g} m (give more `cells`), or more "
-            "than one camera or mask is wrong."
+            f": something is thinner than a cell of {spacing:.2g} m (give more `cells`), or "
+            f"{'more than one' if without else 'a'} camera or mask is wrong."
         )
     if max(unfilled) > REFUSED:
         raise StudyError(message)
@@ -228,8 +241,7 @@ def _unfilled(
         is_inside = (row >= 0) & (row < size[0]) & (column >= 0) & (column < size[1])
         covered = np.zeros(size, bool)
         covered[row[is_inside], column[is_inside]] = True
-        around = np.ones([2 * int(np.ceil(0.5 * cell)) + 1] * 2)
-        covered = scipy.ndimage.binary_dilation(covered, around)
+        covered = scipy.ndimage.maximum_filter(covered, 2 * int(np.ceil(0.5 * cell)) + 1)
         unfilled.append(float((view.body & np.logical_not(covered)).sum() / view.body.sum()))
     return unfilled
 
@@ -239,13 +251,13 @@ def _excess(fields: np.ndarray, spacing: float) -> tuple[float, float]:
 
     The first is the mean over views of what leaving each out shows, the second is weighted by it: a
     round body's views show alike, and of a flat side few views show all. Of what no set of the
-    views shows, such as a hole that none looks into, it knows nothing.
+    views shows, such as a hole that none looks into, it knows nothing; nor of what lies outside of
+    the box of `fields`, as where all views are from one side.
     """
     n = len(fields)
     others = [_volume(np.delete(fields, k, axis=0).min(axis=0), spacing) for k in range(n)]
-    whole = _volume(fields.min(axis=0), spacing)
-    each = n / 6.0 * (np.array(others) - whole)
-    mean = n / 6.0 * float(np.mean(others) - whole)
+    each = n / 6.0 * (np.array(others) - _volume(fields.min(axis=0), spacing))
+    mean = float(each.mean())
     return mean, float(np.square(each).mean()) / mean if mean else 0.0
 
 
@@ -254,7 +266,7 @@ def _volume(field: np.ndarray, spacing: float) -> float:
     return float(np.clip(field / spacing + 0.5, 0.0, 1.0).sum()) * spacing**3
 
 
-def _require_outline(name: str, view: View) -> None:
+def require_outline(name: str, view: View) -> None:
     """Raise if a mask is empty, or open where it meets the edge of the picture."""
     later = "begin later, in all films, with `frames = [first, end]`"
     if not view.body.any():
@@ -298,8 +310,8 @@ def _bounds(views: Mapping[str, View], key: str) -> tuple[np.ndarray, np.ndarray
         spacing = 2.0 * half / COARSE
         origin = middle - half
         points = _grid(origin, spacing, np.full(3, COARSE + 1))
-        fields, is_seen = _fields(views, points)
-        if not is_seen.all(axis=0).any():
+        fields, in_pictures = _fields(views, points)
+        if not in_pictures.all(axis=0).any():
             raise _apart(views, eyes, ahead, key)
         reached = np.argwhere(fields.min(axis=0) > -spacing)  # the body may be thinner than a cell
         if not (fields.min(axis=0) > -0.5 * spacing).any():
@@ -308,28 +320,28 @@ def _bounds(views: Mapping[str, View], key: str) -> tuple[np.ndarray, np.ndarray
             return origin + spacing * (reached.min(0) - 1), origin + spacing * (reached.max(0) + 1)
     raise StudyError(
         f"`{key}`: the views do not enclose the body: their hull is longer than "
-        f"{2.0 * SIDES[-1]:g} times what any of them shows. Add a film from another side."
+        f"{SIDES[-1]:g} times what any of them shows. Add a film from another side."
     )
 
 
-def _meeting(eyes: np.ndarray, ahead: np.ndarray, damping: float = 0.0) -> tuple[np.ndarray, float]:
+def _meeting(eyes: np.ndarray, ahead: np.ndarray) -> tuple[np.ndarray, float]:
     """Return the point nearest to lines (n, 3), (3,) [m], and how far off they are, rms [m].
 
-    With `damping` they may be parallel.
+    Of lines that are parallel it is a point between them.
     """
     across = np.eye(3) - ahead[:, :, None] * ahead[:, None, :]  # planes across the rays
-    middle = np.linalg.solve(
-        across.sum(axis=0) + damping * np.eye(3), np.einsum("nij,nj->i", across, eyes)
-    )
+    planes = np.einsum("nij,nj->i", across, eyes)
+    middle = np.linalg.lstsq(across.sum(axis=0), planes, rcond=None)[0]
     off = np.einsum("nij,nj->ni", across, middle - eyes)
     return middle, float(np.sqrt((off * off).sum(axis=1).mean()))
 
 
 def _apart(views: Mapping[str, View], eyes: np.ndarray, ahead: np.ndarray, key: str) -> StudyError:
-    names, kept = list(views), [np.arange(len(views)) != k for k in range(len(views))]
+    names, every = list(views), np.arange(len(views))
     which = f"cameras of `{names[0]}` and `{names[-1]}`"
     if len(names) > 2:
-        worst = int(np.argmin([_meeting(eyes[rows], ahead[rows], TINY)[1] for rows in kept]))
+        others = [every != k for k in every]
+        worst = int(np.argmin([_meeting(eyes[rows], ahead[rows])[1] for rows in others]))
         which = f"camera of `{names[worst]}`, without which the lines of sight meet best"
     return StudyError(
         f"`{key}`: the views do not overlap: no place is in the pictures of all. Check eye and "
@@ -364,12 +376,15 @@ def _fields(views: Mapping[str, View], points: np.ndarray) -> tuple[np.ndarray, 
 
 
 def _largest(field: np.ndarray) -> np.ndarray:
-    """Return f with its largest part alone positive."""
-    return np.where((field > 0.0) & ~_largest_part(field > 0.0), -field, field)
+    """Return f with its largest component alone positive."""
+    return np.where((field > 0.0) & ~_largest_component(field > 0.0), -field, field)
 
 
-def _largest_part(mask: np.ndarray) -> np.ndarray:
-    """Return the largest part of a mask that hangs together; of an empty one nothing."""
-    labels, count = scipy.ndimage.label(mask)  # pyright: ignore[reportGeneralTypeIssues]
+def _largest_component(mask: np.ndarray, touching: np.ndarray | None = None) -> np.ndarray:
+    """Return the largest connected component of a mask; of an empty one nothing.
+
+    `touching` says which neighbours are connected, by default those that share a face.
+    """
+    labels, count = scipy.ndimage.label(mask, touching)  # pyright: ignore[reportGeneralTypeIssues]
     sizes = np.bincount(labels.ravel(), minlength=count + 1)
     return labels == 1 + int(np.argmax(sizes[1:])) if count else np.zeros(mask.shape, bool)

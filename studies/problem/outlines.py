@@ -38,6 +38,7 @@ from studies.problem.carving import (
     distances_at,
     hull,
     outline_distances,
+    require_outline,
 )
 from studies.problem.pixels import to_pixels
 from studies.runs.media import resized
@@ -47,10 +48,10 @@ SMOOTHNESSES = (100.0, 30.0, 10.0, 3.0, 1.0)  # mu, one after the other
 ROUNDS = 2  # of each
 STALLS = 0.9  # of how far outlines are apart: a smaller mu must bring them nearer than that
 AT_OUTLINE = 0.75  # pixels from the outline of what is drawn, at most
-OUTWARD = 0.8  # pixels, by which a step of one goes out of it, at least
+OUTWARD = 0.8  # pixels by which a step of one pixel goes out of it, at least
 LARGEST = 6.0  # pixels: what outlines are farther apart counts as this
 MARGIN = 4  # pixels about what is drawn, in which distances are measured
-LEAST_VIEWS = 3  # of two the hull has more nearly the volume
+LEAST_VIEWS = 3  # with two views the volume of the hull is nearer
 SHARP = 200  # pixels: masks of longer bodies are made smaller
 DAMPING = 1e-6  # beside 1, so that s is unique
 
@@ -58,13 +59,16 @@ DAMPING = 1e-6  # beside 1, so that s is unique
 def surface_from_views(views: Mapping[str, View], cells: int, key: str) -> Hull:
     """Return the hull of a body, fitted to the outlines of the masks if there are enough views.
 
-    Parameters and errors are as in `carving.hull`. Where outlines stay apart, the error of the
-    surface is larger.
+    Parameters and errors are as in `carving.hull`; masks that are empty or touch the edge of their
+    picture are refused too. Where outlines stay apart, the error of the surface is larger.
     """
+    for name, view in views.items():
+        require_outline(name, view)
+    views = {name: _reduced(view) for name, view in views.items()}
     carved = hull(views, cells, key)
     if len(views) < LEAST_VIEWS:
         return carved
-    surface, apart = fitted_to_outlines(carved.surface, [_reduced(view) for view in views.values()])
+    surface, apart = fitted_to_outlines(carved.surface, list(views.values()))
     pixel = np.mean([view.width * view.depths(surface.centroid) for view in views.values()])
     error = float(np.hypot(carved.error, max(apart - OUTLINE, 0.0) * pixel))
     return carved._replace(surface=surface, error=error)
@@ -125,18 +129,18 @@ def _outline_offsets(
         there = to_pixels(camera, x + width[:, None] * n, size) - [left, top]
         outward = inside - distances_at(distances, *there.T)
         at = np.flatnonzero((np.abs(inside) < AT_OUTLINE) & (outward > OUTWARD))
-        offsets = distances_at(view.distances, u[at], v[at]) - inside[at]
+        offsets = view.distances_at(u[at], v[at]) - inside[at]
         of_views.append((at, np.clip(offsets, -LARGEST, LARGEST), width[at]))
     at, offsets, width = (np.concatenate(each) for each in zip(*of_views, strict=True))
     return at, offsets, width
 
 
 def _reduced(view: View) -> View:
-    """Return a view whose body is at most `SHARP` pixels long in its mask."""
-    sides = [np.ptp(np.flatnonzero(view.body.any(axis=axis))) for axis in (0, 1)]
-    scale = SHARP / max(sides)
-    if scale >= 1.0:
+    """Return a view whose body is at most `SHARP` pixels long, with pixels that are square."""
+    if view.length <= SHARP:
         return view
-    rows, columns = (max(round(scale * n), 1) for n in view.mask.shape)
-    mask = resized(view.mask[..., None], (rows, columns), by="BOX")[..., 0]
+    height, width = view.mask.shape
+    most = int(height * SHARP / view.length)
+    rows = max(range(most, most // 2, -1), key=lambda n: abs(n * width / height % 1.0 - 0.5))
+    mask = resized(view.mask[..., None], (rows, round(rows * width / height)), by="BOX")[..., 0]
     return View(mask, view.camera)

@@ -14,6 +14,7 @@ from render.camera import Camera
 from render.scene import Mesh, Scene
 from render.soft_raster import SoftRasterizer, rasterize
 from studies.problem.carving import View, hull
+from studies.problem.outlines import surface_from_views
 from studies.problem.pixels import posed
 from studies.runs.errors import StudyError
 
@@ -80,6 +81,17 @@ def test_a_camera_in_the_wrong_place_is_named():
         hull(with_one_aside(0.4), 24, "x")
 
 
+def test_two_views_that_contradict_each_other_are_refused():
+    first, second = views((0.0, 10.0), (90.0, 40.0)).items()
+    mask = second[1].mask.copy()
+    mask[: SIZE[0] // 2] = 0.0
+    cut = {first[0]: first[1], second[0]: View(mask, second[1].camera)}
+    with pytest.raises(
+        StudyError, match=r"of the mask of `film0` empty.* a camera or mask is wrong"
+    ):
+        hull(cut, 24, "x")
+
+
 def test_fewer_views_leave_more_and_what_they_leave_is_taken_away():
     import pyvista
 
@@ -124,7 +136,7 @@ def test_specks_in_a_mask_do_not_count():
 
 def refusal(seen):
     with pytest.raises(StudyError) as error:
-        hull(seen, 16, "bodies.ring.mesh")
+        surface_from_views(seen, 16, "bodies.ring.mesh")
     return str(error.value)
 
 

@@ -86,6 +86,16 @@ def test_a_camera_may_have_planes_that_do_not_enclose_the_body_and_its_pictures_
     assert distance(surface_from_views(seen, 24, "x").surface) < 1.2 * distance(surface)
 
 
+def test_the_error_of_a_surface_does_not_hang_on_how_large_pictures_are():
+    small = with_one_aside(0.2)
+    large = {
+        name: View(np.kron(each.mask, np.ones((24, 24))), each.camera)
+        for name, each in small.items()
+    }
+    errors = [surface_from_views(seen, 24, "x").error for seen in (small, large)]
+    assert errors[1] == pytest.approx(errors[0], rel=0.1)
+
+
 def test_two_views_have_their_hull():
     seen = views((0.0, 10.0), (90.0, 40.0))
     ours, carved = surface_from_views(seen, 24, "x"), hull(seen, 24, "x")
