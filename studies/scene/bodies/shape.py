@@ -19,7 +19,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import scipy.linalg
 import scipy.sparse
+from scipy.interpolate import BSpline
 
 from adjoint.forces.lumping import share_equally_vjp
 from adjoint.forces.neo_hookean import rest_shape_vjp
@@ -34,7 +36,6 @@ from studies.scene.mesh_source import along_mesh
 SHAPE = ".shape"  # end of the path
 COMMON = 0.75  # of the variance
 LEFT = 0.2  # of the error of a face, which no mode has
-PER_CENT = 0.01
 RIDGE = 1e-4  # of the mean square, in the least squares for what is common
 
 
@@ -94,17 +95,14 @@ def make_shape(name: str, body: Any, volume: TetMesh) -> Shape:
     g /= np.sqrt(weights @ np.square(A @ g))
     s = 1.0 / np.sqrt(weights @ np.square(at_faces).sum(axis=1))
     R = np.column_stack([np.sqrt(1.0 - COMMON) * s * eye, np.sqrt(COMMON) * g])
-    rows, modes = A @ R, []
-    while (left := np.square(rows).sum(axis=1)).max() > LEFT**2:
-        q = rows[left.argmax()] / np.sqrt(left.max())
-        rows = rows - np.outer(rows @ q, q)
-        modes.append(R @ q)
-    d = np.reshape(modes, (len(modes), N.shape[1], 3))
+    q, left, _ = scipy.linalg.qr((A @ R).T, mode="economic", pivoting=True)
+    modes = (R @ q[:, np.abs(np.diag(left)) > LEFT]).T
+    d = modes.reshape(len(modes), N.shape[1], 3)
     sides = np.ptp(X, axis=0)
     axis = sides.argmin()
     arms = X[faces].mean(axis=1)[:, axis] - 0.5 * (X[:, axis].min() + X[:, axis].max())
-    outward = PER_CENT * arms * along_mesh(body, normals)[:, axis]
-    of_faces = A @ np.transpose(modes)
+    outward = 0.01 * arms * along_mesh(body, normals)[:, axis]
+    of_faces = A @ modes.T
     thicker = np.linalg.lstsq(of_faces, outward, rcond=None)[0]
     thicker *= (outward @ outward) / (outward @ of_faces @ thicker)  # the modes miss a little
     phi = np.einsum("na,mai->nim", N, d)
@@ -116,13 +114,9 @@ def _splines(points: np.ndarray, cells: int) -> np.ndarray:
     low, sides = points.min(axis=0), np.ptp(points, axis=0)
     counts = np.maximum(np.ceil(sides / (sides.max() / cells) - 1e-9), 1).astype(int)
     each = []
-    for at, count in zip(((points - low) / sides * counts).T, counts, strict=True):
-        cell = np.minimum(at.astype(int), count - 1)
-        u = at - cell
-        B, n = np.zeros((len(at), count + 2)), np.arange(len(at))
-        B[n, cell], B[n, cell + 2] = 0.5 * (1.0 - u) ** 2, 0.5 * u**2
-        B[n, cell + 1] = 0.5 + u * (1.0 - u)
-        each.append(B)
+    for places, count in zip(((points - low) / sides * counts).T, counts, strict=True):
+        knots = np.arange(-2.0, count + 3)
+        each.append(BSpline.design_matrix(np.clip(places, 0.0, count), knots, 2).toarray())
     return np.einsum("na,nb,nc->nabc", *each).reshape(len(points), -1)
 
 
