@@ -472,8 +472,8 @@ def _thickness(
         moved[others] = -inverse(H[np.ix_(others, others)]) @ (amplitudes @ columns)[others]
         ways = np.where(moved > 0.0, "higher", "lower")
         notes += [
-            f"If `{name}` were 1 % thicker than its {shape.side:.3g} m (its shortest side), "
-            f"{labels[k]} would come out {percent(abs(moved[k]))} {ways[k]}."
+            f"If `{name}` were 1 % thicker along its shortest side ({shape.side:.3g} m, along an "
+            f"axis of its mesh), {labels[k]} would come out {percent(abs(moved[k]))} {ways[k]}."
             for k in problem.answers
             if steps[k] and labels[k].startswith(f"{name}.")
         ]

@@ -98,7 +98,7 @@ def test_a_shape_counts_in_full_and_says_what_its_thickness_does():
         -float((J.T @ (thicker.residuals(theta) - problem.residuals(theta)))[0]) / (J.T @ J)[0, 0]
     )
     (note,) = notes
-    assert note.startswith("If `bar` were 1 % thicker than its 0.04 m")
+    assert note.startswith("If `bar` were 1 % thicker along its shortest side (0.04 m")
     assert note.endswith(f"would come out {100.0 * abs(moved):.2g} % lower.")
 
 
