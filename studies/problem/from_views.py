@@ -34,9 +34,9 @@ from studies.scene.cameras import make_camera
 from studies.scene.declared import FROM_VIEWS, SceneFile
 
 
+LARGEST_SCALE_ERROR = 0.5
 CELLS = 24  # along the longest side of the hull
 SOLID = 5  # pixels a side, one of which the body covers whole if it covers part of the middle one
-SEEN = ("scale_error", "position_error")
 FAR_AWAY = (1e6, 1e6, 1e6)  # where no camera is; planes near and far are set when it draws
 BORDER = 0.05  # of a picture, where the background is looked for if none is declared
 
@@ -65,6 +65,7 @@ def with_hulls(
             for key, film in file.films.items()
             if film.video is not None
             and film.start == 0.0
+            and not film.validate
             and set(film.bodies or file.bodies) == {name}
         }
         cells = (bodies[name].cells or (CELLS,))[0]
@@ -76,12 +77,14 @@ def with_hulls(
             f"{name} is built from {len(views)} views: {sides} m, {surface.volume:.4g} m3. "
             f"Its surface is known to about {error:.1g} m."
         )
-        is_exact = getattr(bodies[name], "shape_error", None) == 0.0  # which a hull is not
-        errors = {"shape_error": error} if is_exact else {}
-        # size and place are seen, not declared: that of its surface is their error too
-        errors |= {key: 0.0 for key in SEEN if getattr(bodies[name], key, 0.0) is None}
-        mesh = _written(surface)
-        bodies[name] = replace(bodies[name], mesh=mesh, cells=None, **errors)
+        errors: dict[str, float] = {}
+        if hasattr(bodies[name], "shape_error"):  # of which modes move it, and make it larger
+            errors = {"shape_error": error, "scale_error": 0.0, "position_error": 0.0}
+        elif f"{name}.vertices" not in file.free:
+            half = 0.5 * float(np.ptp(surface.points, axis=0).max())
+            errors = {"scale_error": min(error / half, LARGEST_SCALE_ERROR)}
+        errors = {key: errors[key] for key in errors if getattr(bodies[name], key) is None}
+        bodies[name] = replace(bodies[name], mesh=_written(surface), cells=None, **errors)
     return replace(file, bodies=bodies)
 
 
@@ -101,15 +104,15 @@ def _view(file: SceneFile, name: str, films: Mapping[str, FilmData]) -> View:
     """Return what the camera of a film sees in its first frame."""
     film, key = file.films[name], f"observations.{name}"
     data = films.get(name) or read_film(film, file.camera_of(film), key)
-    tells_body = data.masks is not None or data.backdrop is not None
-    if data.factor > 1 and tells_body:
+    shows_body = data.masks is not None or data.backdrop is not None
+    if data.factor > 1 and shows_body:
         first = (film.frames or (0,))[0]  # it needs no other frame to tell the body
         film = replace(film, downsample=1, frames=(first, first + 1))
         data = read_film(film, file.camera_of(film), key)
     camera = file.camera_name(film)
-    seen_from = make_camera(camera, file.cameras[camera], data.full_size, middle=FAR_AWAY)
+    posed_camera = make_camera(camera, file.cameras[camera], data.full_size, middle=FAR_AWAY)
     mask = coverage(data) if data.masks is None else data.masks[0]
-    return View(mask, posed(seen_from, np.zeros(3)))
+    return View(mask, posed(posed_camera, np.zeros(3)))
 
 
 def coverage(data: FilmData) -> np.ndarray:

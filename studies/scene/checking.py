@@ -334,6 +334,11 @@ def _check_from_views(key: str, body: Any) -> None:
             f"`{key}.cells` must be one whole number of at least {LEAST_CELLS}, along the longest "
             f"side of the hull, got {list(body.cells)}."
         )
+    if body.take and hasattr(body, "shape_error"):
+        raise StudyError(
+            f'`{key}.mesh` must not be "{declared.FROM_VIEWS}" where there are takes: a body built '
+            "anew in each has other modes of its shape. Give a mesh, or a scene for each take."
+        )
 
 
 def _check_obstacle(key: str, obstacle: Any, scene: Scene) -> None:

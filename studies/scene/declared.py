@@ -313,7 +313,7 @@ class Soft(_Body):
     mass_factors: tuple[Positive, ...] | Literal["even"] | None = None
     viscosity: NotNegative = 0.0
     actuation: float | Series | Policy | None = None
-    shape_error: NotNegative = 0.0  # [m]
+    shape_error: NotNegative | None = None  # [m]
     shape_cells: Annotated[int, Field(ge=1, le=8)] = 3
 
 
@@ -1148,7 +1148,7 @@ class SceneFile(Scene):
     search: Search = field(default_factory=Search)
 
     def __post_init__(self) -> None:
-        """Search for errors of shapes, of which there are many, by Jacobians: else no intervals."""
+        """Search by Gauss-Newton where a shape is free: its intervals need Jacobians."""
         if self.search.method is None and any(path.endswith(".shape") for path in self.free):
             object.__setattr__(self, "search", replace(self.search, method="gauss-newton"))
 

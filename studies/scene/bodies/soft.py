@@ -56,7 +56,7 @@ def make_soft(name: str, body: Soft, free: frozenset[str], *, refined: bool = Fa
             f"lock), and an E that is fitted comes out too low. Take {LOCKS} or less."
         )
     source = read_source(key, body)
-    volume = volume_of(key, source, body.edge_length, body.shape_error)
+    volume = volume_of(key, source, body.edge_length, body.shape_error or 0.0)
     is_filled = volume is not source.mesh
     if is_filled:
         notes.append(

@@ -69,6 +69,7 @@ def test_hull_becomes_a_mesh_file_and_the_problem_has_it(tmp_path, masks):
     assert mesh.volume == pytest.approx(BODY.volume, rel=0.15)
     assert f"is built from {len(masks)} views" in note
     assert f"{mesh.volume:.4g} m3" in note
+    assert 0.0 < resolved.bodies["ring"].scale_error < 0.1
     assert 'mesh = "from-views"' in to_toml(file)
     said = []
     prepared = make_problem(file, say=said.append)
@@ -79,16 +80,17 @@ def test_hull_becomes_a_mesh_file_and_the_problem_has_it(tmp_path, masks):
     assert again.bodies["ring"].mesh == resolved.bodies["ring"].mesh  # named by what is in it
 
 
-@pytest.mark.parametrize("declared_error", [0.0, 0.02])
+@pytest.mark.parametrize("declared_error", [None, 0.0, 0.02])
 def test_a_soft_hull_is_known_as_well_as_its_views_say(tmp_path, masks, declared_error):
     tables = scene(tmp_path, masks)
     tables["bodies"]["ring"] = {"kind": "soft", "mesh": "from-views", "cells": [12], "E": 1e4}
-    tables["bodies"]["ring"]["shape_error"] = declared_error
+    if declared_error is not None:
+        tables["bodies"]["ring"]["shape_error"] = declared_error
     notes = []
     resolved = with_hulls(built(tmp_path, tables), say=notes.append)
     error = resolved.bodies["ring"].shape_error
     assert resolved.bodies["ring"].scale_error == resolved.bodies["ring"].position_error == 0.0
-    if declared_error:
+    if declared_error is not None:
         assert error == declared_error
     else:
         assert error > 0.0
@@ -158,6 +160,7 @@ def test_preview_draws_it(tmp_path, masks):
         ({"size": [0.5]}, "`bodies.ring.size` must be left out"),
         ({"cells": [4]}, "`bodies.ring.cells` must be one whole number"),
         ({"cells": [8, 8, 8]}, "`bodies.ring.cells` must be one whole number"),
+        ({"kind": "soft", "E": 1e4, "take": "toss"}, "must not be .* where there are takes"),
     ],
 )
 def test_refuses_keys_that_the_views_decide(tmp_path, masks, body, message):
@@ -165,10 +168,11 @@ def test_refuses_keys_that_the_views_decide(tmp_path, masks, body, message):
         built(tmp_path, scene(tmp_path, masks, **body))
 
 
-def test_films_that_begin_later_or_show_more_do_not_count(tmp_path, masks):
+@pytest.mark.parametrize(("key", "setting"), [("start", 0.1), ("validate", True)])
+def test_films_that_begin_later_or_are_held_back_do_not_count(tmp_path, masks, key, setting):
     tables = scene(tmp_path, masks)
     for film in tables["observations"].values():
-        film["start"] = 0.1
+        film[key] = setting
     with pytest.raises(
         StudyError, match=r"`bodies.ring.mesh` needs films from two views .* got none"
     ):
