@@ -111,7 +111,7 @@ def _write(
     *, E: float, floor: float,
 ) -> Path:  # fmt: skip
     name = FROM_VIEWS if mesh is None else copied_mesh(mesh, out)
-    scene = {
+    scene: dict[str, Any] = {
         "bodies": {"body": {**MATERIAL, "mesh": name, "E": E}},
         "obstacles": {"floor": {"kind": "plane", "point": [0.0, floor, 0.0], "friction": 1.0}},
         "cameras": cameras,
@@ -122,4 +122,7 @@ def _write(
             "body.velocity": {"bounds": [-5.0, 5.0]},
         },
     }
+    if mesh is None:
+        scene["free"]["body.shape"] = {}
+        scene["search"] = {"max_evaluations": 1000}  # a Jacobian of all numbers takes 50
     return write_scene(out, scene, (GUESSES, HULL if mesh is None else PLACE))

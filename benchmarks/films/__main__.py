@@ -114,16 +114,16 @@ def _of_views(
     typer.echo(in_markdown(rows))
     if data is not None:
         options = [*(bodies or ()), *(f"--count {n}" for n in count or ())]
-        whole = " ".join(("python -m benchmarks.films", command, *options))
-        record(data, command, {"table": rows}, whole)
+        as_typed = " ".join(("python -m benchmarks.films", command, *options))
+        record(data, command, {"table": rows}, as_typed)
 
 
 def _filmed(bodies: Sequence[str] | None, out: Path) -> list[str]:
     """Return the bodies, of which there are films then."""
     unknown = [name for name in bodies or () if name not in views.BODIES]
     if unknown:
-        known = ", ".join(views.BODIES)
-        raise typer.BadParameter(f"there is no body {unknown[0]!r}, only {known}")
+        bodies_here = ", ".join(views.BODIES)
+        raise typer.BadParameter(f"there is no body {unknown[0]!r}, only {bodies_here}")
     for name in bodies or views.BODIES:
         if not (out / name / "truth.json").exists():
             views.make(name, out / name)

@@ -18,7 +18,7 @@ import pyvista
 from scipy.spatial.transform import Rotation
 
 from adjsim.meshes.tet_mesh import TetMesh
-from benchmarks.films.views import CELLS, DISTANCE, ELEVATIONS, FIELD, SHOT
+from benchmarks.films.views import CELLS, FIELD, SHOT, arm
 from render.blending import Hard
 from render.camera import Camera
 from render.scene import Mesh, Scene
@@ -92,10 +92,7 @@ def _views(surface: Any, count: int, seed: int) -> dict[str, View]:
     size = (SHOT.size[1], SHOT.size[0])
     views = {}
     for k in range(count):
-        around = 2.0 * np.pi * (k + rng.uniform(-OFF, OFF)) / count
-        up = np.radians(ELEVATIONS[k % len(ELEVATIONS)])
-        arm = [np.cos(up) * np.sin(around), np.sin(up), np.cos(up) * np.cos(around)]
-        eye = middle + DISTANCE * turn.apply(arm)
+        eye = middle + turn.apply(arm(k + rng.uniform(-OFF, OFF), count, k))
         camera = Camera(eye, middle, fov_y=FIELD, up=turn.apply([0.0, 1.0, 0.0]))
         picture = rasterize(scene, camera, raster, {"body": points}, size)
         mask = np.reshape(picture[..., 3], size)

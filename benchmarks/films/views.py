@@ -45,13 +45,21 @@ FREE: dict[str, dict[str, Any]] = {
 }
 
 
+def arm(k: float, views: int, height: int) -> np.ndarray:
+    """Return where camera k of so many is from what it looks at, (3,) [m], in one of the heights.
+
+    They are about the vertical.
+    """
+    around, up = 2.0 * np.pi * k / views, np.radians(ELEVATIONS[height % len(ELEVATIONS)])
+    across = np.cos(up)
+    return DISTANCE * np.array([across * np.sin(around), np.sin(up), across * np.cos(around)])
+
+
 def ring(views: int) -> list[dict[str, Any]]:
     """Return cameras around the vertical, evenly, at heights that take turns."""
     cameras = []
     for k in range(views):
-        around, up = 2.0 * np.pi * k / views, np.radians(ELEVATIONS[k % len(ELEVATIONS)])
-        arm = [np.cos(up) * np.sin(around), np.sin(up), np.cos(up) * np.cos(around)]
-        eye = np.round(np.add(TARGET, DISTANCE * np.array(arm)), 6)
+        eye = np.round(np.add(TARGET, arm(k, views, k)), 6)
         cameras.append({"eye": eye.tolist(), "target": list(TARGET), "fov_y": FIELD, "fit": False})
     return cameras
 
