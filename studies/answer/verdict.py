@@ -428,7 +428,7 @@ def _does_not_explain(evidence: Evidence) -> Verdict | None:
         text = (
             f"{label} ends {far:.3g} standard deviations from what the scene declares (at most "
             f"{STRAYED:g} are accepted), to make up for something else. Check sizes, frame rate, "
-            "masses and the kind of body, then the camera."
+            "masses, the mesh and how fine it is, and the kind of body, then the camera."
         )
         checks.append((far, STRAYED, text, {"parameter": label, "deviations": far}))
     if evidence.size_warning:

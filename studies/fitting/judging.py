@@ -58,12 +58,13 @@ def judge_answer(
         by_truth = explained_motion(problem, truth, looks=[truth])[1]
     if not moves_first_frame(problem):  # else the first frame does not show the camera
         is_seen = [
-            not (free.is_answer or free.is_start_time) and sees(problem, free.path)
+            not (free.is_answer or free.is_start_time or free.is_shape_error)
+            and sees(problem, free.path)
             for free in parameters.free
         ]
         bent = _furthest(parameters, theta - looks[0], is_seen)
     counts = [
-        free.path.startswith("cameras.") or free.is_answer or free.is_start_time
+        free.is_camera or free.is_answer or free.is_start_time or free.is_shape_error
         for free in parameters.free
     ]
     evidence = replace(

@@ -6,7 +6,11 @@ import numpy as np
 import pytest
 
 from studies.answer.budget import QUANTILE, budget_at, declared_changes
+from studies.answer.evidence import Evidence
 from studies.answer.intervals import intervals
+from studies.answer.verdict import Kind
+from studies.fitting.judging import judge_answer
+from studies.optimizers.problem import Status
 from studies.problem.clusters import clusters_of_rows
 from studies.problem.first_frames import moves_first_frame
 from studies.problem.losses import EVIDENCE
@@ -144,3 +148,19 @@ def test_takes_share_the_shape_of_a_body():
     assert len(numbers) == n
     for path in ("bar.shape", "bar_second.shape"):
         np.testing.assert_array_equal(problem.fixed[path], 1e-4 * np.eye(n)[1])
+
+
+def test_a_shape_that_ends_far_from_the_mesh_makes_up_for_something():
+    prepared = replace(made(("bar.E", "bar.shape")), truth=None)
+    problem = prepared.everything
+    start = problem.parameters.start
+    verdicts = []
+    for deviations in (2.0, 4.0):
+        theta = start + 0.1 * np.eye(len(start))[0] + deviations * np.eye(len(start))[1]
+        loss = problem.loss_and_gradient(theta)[0]
+        evidence = Evidence(problem.parameters, theta, Status.CONVERGED, loss)
+        verdict, _ = judge_answer(evidence, problem, prepared, looks=[start], predicted=None)
+        verdicts.append(verdict)
+    assert verdicts[0].kind is not Kind.DOES_NOT_EXPLAIN
+    assert verdicts[1].kind is Kind.DOES_NOT_EXPLAIN
+    assert verdicts[1].reason.startswith("bar.shape[0] ends 4 standard deviations from what")
