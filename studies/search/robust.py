@@ -46,6 +46,7 @@ FIRST_ORDER_STALL = Stall(1e-4, 30, tries=30)  # without a line search a curve h
 # Of Gauss-Newton, where the next stage goes on from the end: only the basin matters there
 ROUGH = Stall(1e-2, 3, tries=8)
 COARSE = "coarse.npz"
+AT_ONCE = 16  # points of it, between two lines and two savings
 MOST_AXES = 20  # a sample of more dimensions shows nothing
 FEW, HALVINGS, LEAST_FRAMES, HALVED_AXES = 2, 2, 3, 2  # see `_stages_for`
 CLEAR = 0.9  # of the median: a minimum above it tells nothing
@@ -321,6 +322,8 @@ def _coarse_losses(
         progress.say(f"no coarse set: {len(axes)} components are free, more than {MOST_AXES}")
         axes = ()
     points = coarse_set(parameters, axes, how.coarse, seed)
+    count = len(points.points)
+    losses = np.full((count, problem.n_frames), np.nan)  # until it is evaluated
     if folder.has(COARSE):
         stored = folder.read_npz(COARSE)
         if not are_alike(stored["points"], points.points):
@@ -328,17 +331,22 @@ def _coarse_losses(
                 f"`{COARSE}` in {folder.path} has other points than this search. It belongs to "
                 "another run: start a new one in another folder."
             )
-        return stored["losses_by_frame"], points
-    progress.say(f"coarse set: evaluating {len(points.points)} points")
-    losses = np.asarray(problem.losses_by_frame(list(points.points)), np.float64)
-    losses = np.where(np.isfinite(losses), losses, np.inf)
-    folder.write_npz(
-        COARSE,
-        points=points.points,
-        axes=np.array(points.axes, int),
-        labels=np.array(parameters.labels),
-        losses_by_frame=losses,
-    )
+        losses = stored["losses_by_frame"]
+    begin = count - int(np.isnan(losses[:, 0]).sum())
+    for first in range(begin, count, AT_ONCE):
+        here = slice(first, first + AT_ONCE)
+        progress.say(
+            f"coarse set: evaluating points {first + 1} to {min(here.stop, count)} of {count}"
+        )
+        of_points = np.asarray(problem.losses_by_frame(list(points.points[here])), np.float64)
+        losses[here] = np.where(np.isfinite(of_points), of_points, np.inf)
+        folder.write_npz(
+            COARSE,
+            points=points.points,
+            axes=np.array(points.axes, int),
+            labels=np.array(parameters.labels),
+            losses_by_frame=losses,
+        )
     return losses, points
 
 

@@ -137,6 +137,26 @@ def test_a_killed_search_goes_on_to_the_same_bits(tmp_path, kept):
     assert not problem.calls
 
 
+class Killed(Swing):
+    """Its run is killed when the second group of points begins."""
+
+    def losses_by_frame(self, thetas):
+        if self.calls:
+            raise KeyboardInterrupt
+        return super().losses_by_frame(thetas)
+
+
+def test_a_killed_coarse_set_keeps_the_points_that_are_done(tmp_path):
+    _, whole = run(tmp_path / "whole", Swing(one_free(60.0)), coarse=40)
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path / "run", Killed(one_free(60.0)), coarse=40)
+    problem, out = Swing(one_free(60.0)), io.StringIO()
+    rest = again(RunFolder(tmp_path / "run"), problem, out, coarse=40)
+    assert np.array_equal(rest.coarse.by_frame, whole.coarse.by_frame)
+    assert sum(len(call) for call in problem.calls if isinstance(call, list)) == 41 - 16
+    assert "coarse set: evaluating points 17 to 32 of 41\n" in out.getvalue()
+
+
 def test_files_of_another_search_are_refused(tmp_path):
     folder, _ = run(tmp_path / "run", Swing(one_free(60.0)))
     with pytest.raises(StudyError, match=r"`coarse.npz` in .* has other points than this search"):
@@ -276,7 +296,7 @@ def test_many_parameters_are_searched_with_gradients(tmp_path):
 def test_what_happens_is_said(tmp_path):
     out = io.StringIO()
     run(tmp_path / "run", Swing(one_free(60.0)), out)
-    assert "coarse set: evaluating 14 points\n" in out.getvalue()
+    assert "coarse set: evaluating points 1 to 14 of 14\n" in out.getvalue()
     assert "coarse set: 14 points, 3 basins\n" in out.getvalue()
     assert "basin 1/3, stage 3/5: 18 of 60 frames, evaluation 1/200" in out.getvalue()
     assert "is given up: its loss" in out.getvalue()
