@@ -118,12 +118,13 @@ def check_scene_file(path: Path, overrides: Sequence[str] = ()) -> dict[str, Any
         out["growth"] = {"times": growth.times, "seconds": growth.seconds}
         out["advice"] += growth.warnings(advice)
     try:
-        floor, J, begun = 0.0 if prepared.is_twin else FOOTAGE_FLOOR, None, time.perf_counter()
+        floor, J, cost = 0.0 if prepared.is_twin else FOOTAGE_FLOOR, None, 1
+        begun = time.perf_counter()
         if method_for(file.search, n) is Method.GAUSS_NEWTON:
-            J = problem.residuals_and_jacobian(start)[1]
+            J, cost = problem.residuals_and_jacobian(start)[1], n
         else:
             problem.loss_and_gradient(start)
-        out["seconds_per_evaluation"] = time.perf_counter() - begun
+        out["seconds_per_evaluation"] = (time.perf_counter() - begun) / cost
         expected, budget = expected_intervals(
             problem, start, floor, prepared.declared, J=J, other_law=prepared.other_law(problem)
         )
