@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 import scipy.ndimage
+from scipy.spatial import ConvexHull
+from scipy.spatial.distance import pdist
 
 from adjsim.jit.backend import CACHE_DIR
 from adjsim.meshes.triangle_mesh import TriangleMesh
@@ -72,10 +74,10 @@ def with_hulls(
         surface, error, warning = surface_from_views(views, cells, f"bodies.{name}.mesh")
         if warning:
             say(warning)
-        sides = " x ".join(f"{side:.3g}" for side in np.ptp(surface.points, axis=0))
+        corners = surface.points[ConvexHull(surface.points).vertices]
         say(
-            f"{name} is built from {len(views)} views: {sides} m, {surface.volume:.4g} m3. "
-            f"Its surface is known to about {error:.1g} m."
+            f"{name} is built from {len(views)} views: {pdist(corners).max():.3g} m long, "
+            f"{surface.volume:.4g} m3. Its surface is known to about {error:.1g} m."
         )
         errors: dict[str, float] = {}
         if hasattr(bodies[name], "shape_error"):  # of which modes move it, and make it larger

@@ -15,7 +15,7 @@ from studies.runs.errors import StudyError
 from studies.scene.declared import Scene, Soft
 from studies.scene.mesh_source import read_source
 from studies.scene.reading import scene_from_dict, to_toml
-from tests.studies.problem.test_carving import AROUND, BODY, MIDDLE, looking, view
+from tests.studies.problem.test_carving import AROUND, BODY, MIDDLE, RADIUS, looking, view
 
 
 BACKGROUND, COLOR = np.array([0.9, 0.9, 0.95]), np.array([0.7, 0.3, 0.2])
@@ -67,7 +67,8 @@ def test_hull_becomes_a_mesh_file_and_the_problem_has_it(tmp_path, masks):
     assert isinstance(mesh, TriangleMesh)
     mesh.require_closed()
     assert mesh.volume == pytest.approx(BODY.volume, rel=0.15)
-    assert f"is built from {len(masks)} views" in note
+    length = float(note.split(f"is built from {len(masks)} views: ")[1].split(" m long")[0])
+    assert length == pytest.approx(2.0 * RADIUS, rel=0.05)
     assert f"{mesh.volume:.4g} m3" in note
     assert 0.0 < resolved.bodies["ring"].scale_error < 0.1
     assert 'mesh = "from-views"' in to_toml(file)
