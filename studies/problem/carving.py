@@ -59,7 +59,7 @@ class View:
     @cached_property
     def length(self) -> int:
         """Longest side of the body in the picture [pixels]."""
-        return max(1 + np.ptp(np.flatnonzero(self.body.any(axis=axis))) for axis in (0, 1))
+        return max(int(np.ptp(np.flatnonzero(self.body.any(axis=k)))) + 1 for k in (0, 1))
 
     @cached_property
     def _distances(self) -> tuple[np.ndarray, np.ndarray]:

@@ -95,7 +95,8 @@ def make_shape(name: str, body: Any, volume: TetMesh) -> Shape:
     g /= np.sqrt(weights @ np.square(A @ g))
     s = 1.0 / np.sqrt(weights @ np.square(at_faces).sum(axis=1))
     R = np.column_stack([np.sqrt(1.0 - COMMON) * s * eye, np.sqrt(COMMON) * g])
-    q, left, _ = scipy.linalg.qr((A @ R).T, mode="economic", pivoting=True)
+    factors: Any = scipy.linalg.qr((A @ R).T, mode="economic", pivoting=True)
+    q, left, _ = factors
     modes = (R @ q[:, np.abs(np.diag(left)) > LEFT]).T
     d = modes.reshape(len(modes), N.shape[1], 3)
     sides = np.ptp(X, axis=0)
