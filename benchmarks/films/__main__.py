@@ -115,7 +115,8 @@ def _of_views(
     if data is not None:
         options = [*(bodies or ()), *(f"--count {n}" for n in count or ())]
         as_typed = " ".join(("python -m benchmarks.films", command, *options))
-        record(data, command, {"table": rows}, as_typed)
+        name = "-".join((command, *map(str, count or ())))
+        record(data, name, {"table": rows}, as_typed)
 
 
 def _filmed(bodies: Sequence[str] | None, out: Path) -> list[str]:
