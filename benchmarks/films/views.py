@@ -46,9 +46,9 @@ FREE: dict[str, dict[str, Any]] = {
 
 
 def arm(k: float, views: int, height: int) -> np.ndarray:
-    """Return where camera k of so many is from what it looks at, (3,) [m], in one of the heights.
+    """Return the way from what camera k of a ring looks at to its eye, (3,) [m].
 
-    They are about the vertical.
+    The ring of so many `views` is about the vertical; `height` is an index into `ELEVATIONS`.
     """
     around, up = 2.0 * np.pi * k / views, np.radians(ELEVATIONS[height % len(ELEVATIONS)])
     across = np.cos(up)

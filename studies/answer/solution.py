@@ -22,7 +22,7 @@ class Solution:
 
     problem: SceneProblem
     result: Result  # of the last local search
-    search: SearchResult  # of the answers alone, on the frames that were not held back
+    search: SearchResult  # for the answers alone, on frames that are not held back
     searched: SceneProblem  # the problem of `search`
     intervals: Intervals
     verdict: Verdict

@@ -336,8 +336,9 @@ def _check_from_views(key: str, body: Any) -> None:
         )
     if body.take and hasattr(body, "shape_error"):
         raise StudyError(
-            f'`{key}.mesh` must not be "{declared.FROM_VIEWS}" where there are takes: a body built '
-            "anew in each has other modes of its shape. Give a mesh, or a scene for each take."
+            f'`{key}.mesh` must not be "{declared.FROM_VIEWS}" where there are takes: each would '
+            "build the body anew, with other modes of its shape. Give a mesh, or make a scene file "
+            "for each take."
         )
 
 
